@@ -1,0 +1,1 @@
+"""Train sentence embeddings from plain text, without labels."""
