@@ -1,0 +1,185 @@
+"""``clusterns train``: text in, a better SentenceTransformer out."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clusterns.console import answers, say
+from clusterns.errors import UserError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clusterns.evaluation import ScoredPairs
+    from clusterns.training import Recipe, RunFolder
+
+
+def train(
+    corpus: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Text to learn from: .txt, .jsonl, .csv, .tsv or .parquet files (also .gz, .xz, "
+            ".zst), folders of them, or Hub datasets as owner/name[:config[:split]].",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Run folder to write.", show_default=False)
+    ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option(
+            help="Encoder to start from: a folder, a Hub name, or minibert (inside this package). "
+            "Without it: the recipe's, else BERT-base, else minibert where the Hub is out of reach.",
+            show_default=False,
+        ),
+    ] = None,
+    recipe: Annotated[
+        str | None,
+        typer.Option(
+            help="A published recipe's name (see `clusterns recipes`) or a YAML file. "
+            "Without it: default.",
+            show_default=False,
+        ),
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Override a setting of the recipe; `clusterns recipes --keys` explains all keys.",
+            show_default=False,
+        ),
+    ] = None,
+    dev: Annotated[
+        str | None,
+        typer.Option(
+            help="Scored pairs (csv, tsv, jsonl) that decide which model is best; `none` decides by "
+            "the label-free score. Without it: STS-B dev where it is at hand, else the label-free "
+            "score.",
+            show_default=False,
+        ),
+    ] = None,
+    column: Annotated[
+        str | None, typer.Option(help="Column of the text in tables and JSON lines.")
+    ] = None,
+    split_sentences: Annotated[
+        bool, typer.Option("--split-sentences", help="Split paragraphs into sentences.")
+    ] = False,
+    min_words: Annotated[
+        int | None, typer.Option(min=1, help="Drop lines of fewer words.", show_default="3")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run in --output, as if never stopped.")
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Read the corpus, estimate time and memory, and train nothing."
+        ),
+    ] = False,
+) -> None:
+    """Train sentence embeddings from plain text.
+
+    A first run:     clusterns train corpus.txt --output runs/first
+
+    What would it cost:  clusterns train corpus.txt --dry-run
+
+    On a small CPU:  clusterns train corpus.txt --output runs/small --recipe cpu-small
+
+    Go on after a stop:  clusterns train --output runs/first --resume
+    """
+    from clusterns.cli.quiet import quiet_libraries
+    from clusterns.corpus import prepare_corpus, split_heldout
+    from clusterns.evaluation import validation
+    from clusterns.training import Interrupted, RunFolder, load_recipe, parse_changes
+    from clusterns.training import train as run
+
+    quiet_libraries()
+    if output is None and not dry_run:
+        raise UserError("name the run folder with --output.")
+    folder = RunFolder(output) if output is not None else None
+    if folder is not None:
+        folder.check(resume)
+    begun = folder.record["corpus"] if folder is not None and resume else None
+    if begun is not None and folder is not None:
+        recipe = recipe or str(folder.recipe_file)
+        dev = dev or begun["dev"]
+    reading = (
+        begun["reading"]
+        if begun and not corpus
+        else {
+            "sources": corpus,
+            "column": column,
+            "split_sentences": split_sentences,
+            **({} if min_words is None else {"min_words": min_words}),
+        }
+    )
+    if not reading["sources"]:
+        raise UserError("name the text to learn from: clusterns train CORPUS --output DIR.")
+    changes = parse_changes(set_ or [])
+    if base is not None:
+        changes["base"] = base
+    chosen = load_recipe(recipe or "default", changes)
+    pairs = _scored_pairs(dev)
+    if folder is not None and folder.is_finished:
+        say(f"The run in {folder.path} is finished: its model is {folder.model}.")
+        return
+
+    text = prepare_corpus(**reading)
+    say(text.report.summary())
+    rows, heldout = split_heldout(text.dataset, chosen.heldout, chosen.seed)
+    _say_truncation(chosen, heldout)
+    if dry_run or folder is None:
+        from clusterns.training.estimate import estimate
+        from clusterns.training.run import check_batches
+
+        check_batches(chosen, len(rows))
+        say(estimate(chosen, rows).summary())
+        return
+    facts = {
+        "reading": reading,
+        "fingerprint": text.fingerprint,
+        "dev": dev,
+        "counts": text.report.as_dict(),
+        "training": len(rows),
+        "heldout": len(heldout),
+    }
+    try:
+        result = run(chosen, rows, validation(pairs, heldout), folder, resume=resume, corpus=facts)
+    except Interrupted as stop:
+        say(f"Stopped: {stop}. Go on with: clusterns train --output {folder.path} --resume")
+        sys.exit(130)
+    _report(folder, result.metric, result.base_score, result.best_score, result.best_step)
+
+
+def _scored_pairs(dev: str | None) -> ScoredPairs | None:
+    from clusterns.evaluation import find_stsb_dev, read_scored_pairs
+
+    if dev == "none":
+        return None
+    return find_stsb_dev() if dev is None else read_scored_pairs(Path(dev))
+
+
+def _say_truncation(recipe: Recipe, sample: Sequence[str]) -> None:
+    """How much of the text training does not see."""
+    from transformers import AutoTokenizer
+
+    from clusterns.encoder import resolve_base
+
+    tokenizer = AutoTokenizer.from_pretrained(resolve_base(recipe.base))
+    lengths = [len(ids) for ids in tokenizer(list(sample))["input_ids"]] or [0]
+    cut = sum(length > recipe.max_length for length in lengths) / len(lengths)
+    say(
+        f"{cut:.1%} of the sentences are longer than max_length = {recipe.max_length} tokens and cut."
+    )
+
+
+def _report(folder: RunFolder, metric: str, before: float, after: float, step: int) -> None:
+    answers.print(f"{metric}: {before:.4f} before, {after:.4f} after (step {step})")
+    answers.print(f"The model is in {folder.model}:")
+    answers.print(f'  SentenceTransformer("{folder.model}")', markup=False)

@@ -1,0 +1,194 @@
+"""The docstrings of the installed Python packages: real English on every machine."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import multiprocessing
+import os
+import sys
+import sysconfig
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from datasets import Dataset
+from tqdm.auto import tqdm
+
+from clusterns.corpus.docstring_files import Documented, SourceFile, read_source
+from clusterns.corpus.public_names import Names, public_names
+from clusterns.errors import UserError
+
+# Tests have no documentation, and a vendored package is a copy of another.
+_SKIPPED = {
+    "tests",
+    "test",
+    "_vendor",
+    "vendor",
+    "_vendored",
+    "vendored",
+    "externals",
+    "__pycache__",
+}
+
+
+@dataclass(frozen=True)
+class Docstring:
+    """One documented object: ``summary`` is its first sentence, ``rest`` the other ones."""
+
+    name: str
+    kind: str
+    package: str
+    subpackage: str
+    summary: str
+    rest: list[str]
+
+
+@dataclass(frozen=True)
+class DocstringReport:
+    """How much was found; ``skipped`` files are not Python that this version can parse."""
+
+    packages: int
+    files: int
+    skipped: int
+    objects: int
+    held_out: int
+    sentences: int
+
+    def as_dict(self) -> dict[str, int]:
+        """Give the counts by name."""
+        return asdict(self)
+
+    def summary(self) -> str:
+        """Say it in one paragraph."""
+        return (
+            f"{self.packages:,} packages, {self.files:,} files ({self.skipped:,} could not be "
+            f"parsed): {self.objects:,} documented objects, {self.held_out:,} of them held out, "
+            f"and {self.sentences:,} distinct sentences to train on."
+        )
+
+
+@dataclass(frozen=True)
+class DocstringCorpus:
+    """Docstrings to train on, to evaluate with and to search in.
+
+    ``sentences`` has the columns ``text`` and ``name``: one distinct sentence a row, none of which
+    occurs in an object that is held out. ``objects`` has all of them, a row each: ``name``,
+    ``kind``, ``package``, ``subpackage``, ``summary``, ``rest`` (sentences), ``held_out``.
+    """
+
+    sentences: Dataset
+    objects: Dataset
+    report: DocstringReport
+
+
+def docstring_corpus(
+    folders: Sequence[Path] | None = None,
+    *,
+    held_out: float = 0.1,
+    processes: int | None = None,
+    progress: bool = True,
+) -> DocstringCorpus:
+    """Read the docstrings of the packages in ``folders``: by default, of this environment.
+
+    Every tenth object or so (``held_out``), chosen by a hash of its name, is kept from training.
+    """
+    folders = folders or installed_folders()
+    files = [file for folder in folders for file in _source_files(folder)]
+    sources = list(_read_all(files, processes or min(os.cpu_count() or 1, 8), progress))
+    objects = _name_objects([source for source in sources if source is not None])
+    if not objects:
+        raise UserError(f"no docstrings in {', '.join(map(str, folders))}.")
+    is_held_out = [_is_held_out(item.name, held_out) for item in objects]
+    sentences = _training_sentences(objects, is_held_out)
+    report = DocstringReport(
+        packages=len({item.package for item in objects}),
+        files=len(files),
+        skipped=sources.count(None),
+        objects=len(objects),
+        held_out=sum(is_held_out),
+        sentences=len(sentences),
+    )
+    rows = Dataset.from_list([asdict(item) for item in objects])
+    return DocstringCorpus(sentences, rows.add_column("held_out", is_held_out), report)
+
+
+def installed_folders() -> list[Path]:
+    """Name the folders of this environment's installed packages."""
+    paths = sysconfig.get_paths()
+    return sorted({Path(paths["purelib"]), Path(paths["platlib"])})
+
+
+def _source_files(folder: Path) -> Iterator[SourceFile]:
+    """Find the modules below ``folder``, and the stubs that say what a package offers."""
+    for path in sorted([*folder.rglob("*.py"), *folder.rglob("__init__.pyi")]):
+        parts = list(path.relative_to(folder).with_suffix("").parts)
+        is_test = parts[-1].startswith("test_") or parts[-1].endswith("_test")
+        if is_test or not _SKIPPED.isdisjoint(parts):
+            continue
+        if parts[-1] == "__init__":
+            parts.pop()
+        if all(part.isidentifier() for part in parts):
+            yield SourceFile(path, ".".join(parts))
+
+
+def _read_all(
+    files: list[SourceFile], processes: int, progress: bool
+) -> Iterator[tuple[Names, list[Documented]] | None]:
+    """Parse all files, in order. Parsing makes millions of objects and no cycles: no collector."""
+    method = "fork" if sys.platform == "linux" else "spawn"
+    bar = tqdm(
+        desc="Docstrings", total=len(files), unit=" files", disable=None if progress else True
+    )
+    with (
+        bar,
+        ProcessPoolExecutor(
+            processes, multiprocessing.get_context(method), initializer=gc.disable
+        ) as pool,
+    ):
+        for source in pool.map(read_source, files, chunksize=64):
+            yield source
+            bar.update()
+
+
+def _name_objects(sources: list[tuple[Names, list[Documented]]]) -> list[Docstring]:
+    """Give every object its public name; of several with one name the first stays."""
+    modules: dict[str, Names] = {}
+    for names, _ in sources:
+        modules.setdefault(names.module, names).imported.update(names.imported)
+    documented = [item for _, items in sources for item in items]
+    for item in documented:
+        if item.module in modules:
+            modules[item.module].defined.add(item.name.partition(".")[0])
+    public = public_names(modules)
+    objects: dict[str, Docstring] = {}
+    for item in documented:
+        name, _, member = item.name.partition(".")
+        module, name = public.get((item.module, name), (item.module, name))
+        full = ".".join(filter(None, (module, name, member)))
+        subpackage = ".".join(module.split(".")[:2])
+        summary, *rest = item.sentences
+        objects.setdefault(
+            full, Docstring(full, item.kind, module.split(".")[0], subpackage, summary, rest)
+        )
+    return list(objects.values())
+
+
+def _is_held_out(name: str, share: float) -> bool:
+    digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big") < share * 2**64
+
+
+def _training_sentences(objects: list[Docstring], is_held_out: list[bool]) -> Dataset:
+    """Give each distinct sentence once, with the object it came from first."""
+    names: dict[str, str] = {}
+    kept_back = set()
+    for item, held_out in zip(objects, is_held_out, strict=True):
+        for sentence in (item.summary, *item.rest):
+            if held_out:
+                kept_back.add(sentence)
+            else:
+                names.setdefault(sentence, item.name)
+    rows = [(text, name) for text, name in names.items() if text not in kept_back]
+    return Dataset.from_dict({"text": [row[0] for row in rows], "name": [row[1] for row in rows]})

@@ -1,0 +1,87 @@
+"""A file, packed or not, to blocks of checked UTF-8 text; never more than a few megabytes at once."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import io
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from clusterns.errors import UserError
+
+BLOCK = 1 << 20
+LONGEST_LINE = 4_000_000
+
+UNPACK: dict[str, Callable[[BinaryIO], Any]] = {
+    ".gz": lambda raw: gzip.GzipFile(fileobj=raw),
+    ".xz": lzma.LZMAFile,
+    ".bz2": bz2.BZ2File,
+    ".zst": lambda raw: pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd"),
+}
+
+
+def text_blocks(path: Path, raw: BinaryIO) -> Iterator[str]:
+    """Yield the text of ``raw``, opened from ``path``, in blocks of whole lines.
+
+    Every line ends with one newline, whatever the file has, but the last line may lack it.
+    """
+    decoder = io.IncrementalNewlineDecoder(
+        codecs.getincrementaldecoder("utf-8-sig")(), translate=True
+    )
+    pending, lines, offset = "", 0, 0
+    for block in _byte_blocks(path, raw):
+        if offset == 0 and block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+            raise UserError(
+                f"{path} is UTF-16: convert it first (iconv -f utf-16 -t utf-8 {path.name})."
+            )
+        if (nul := block.find(b"\0")) >= 0:
+            raise UserError(
+                f"{path} is not text: it has a NUL byte at offset {offset + nul:,}; "
+                "give plain text in UTF-8."
+            )
+        offset += len(block)
+        try:
+            pending += decoder.decode(block, final=not block)
+        except UnicodeDecodeError as error:
+            good = bytes(error.object[: error.start])
+            line = lines + pending.count("\n") + good.count(b"\n") + 1
+            raise UserError(
+                f"{path} is not UTF-8: byte 0x{error.object[error.start]:02X} at offset "
+                f"{offset - len(error.object) + error.start:,} (line {line:,}); convert it first, "
+                f"for example with iconv -f latin1 -t utf-8 {path.name}."
+            ) from error
+        whole = pending.rfind("\n") + 1 if block else len(pending)
+        if len(pending) - whole > LONGEST_LINE:
+            line = lines + pending.count("\n") + 1
+            raise UserError(
+                f"{path}: line {line:,} is longer than {LONGEST_LINE:,} characters; "
+                "is this one sentence a line?"
+            )
+        if whole:
+            yield pending[:whole]
+            lines += pending.count("\n")
+            pending = pending[whole:]
+
+
+def text_lines(path: Path, raw: BinaryIO) -> Iterator[str]:
+    """Yield the lines of ``raw``, opened from ``path``, without their newlines."""
+    for block in text_blocks(path, raw):
+        yield from block.removesuffix("\n").split("\n")
+
+
+def _byte_blocks(path: Path, raw: BinaryIO) -> Iterator[bytes]:
+    """Yield the unpacked bytes, and at the very end one empty block."""
+    try:
+        stream = UNPACK.get(path.suffix.lower(), lambda raw: raw)(raw)
+        while block := stream.read(BLOCK):
+            yield block
+    except (EOFError, OSError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
+        raise UserError(f"cannot read {path}: it is cut off or damaged ({error}).") from error
+    yield b""

@@ -1,0 +1,165 @@
+"""Sources to a clean corpus without duplicates: an Arrow file in the cache, mapped into memory."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from datasets import Dataset
+from tqdm.auto import tqdm
+
+from clusterns.corpus.cleaning import MAX_CHARS, MIN_WORDS, clean
+from clusterns.corpus.duplicates import SeenTexts
+from clusterns.corpus.sentences import split_all
+from clusterns.corpus.sources import Source, find_sources
+from clusterns.errors import UserError
+from clusterns.files import read_json, whole_file, write_json
+
+# Raise this number whenever the same file and settings would give another corpus.
+FORMAT_VERSION = 1
+SCHEMA = pa.schema([("text", pa.string())])
+
+
+@dataclass(frozen=True)
+class CorpusReport:
+    """What became of every line that was read.
+
+    ``read`` counts lines or rows; where paragraphs are split, the sentences in them. It is always
+    the sum of the others.
+    """
+
+    read: int = 0
+    empty: int = 0
+    not_text: int = 0
+    too_short: int = 0
+    too_long: int = 0
+    duplicates: int = 0
+    kept: int = 0
+
+    def as_dict(self) -> dict[str, int]:
+        """Give the counts by name."""
+        return asdict(self)
+
+    def summary(self) -> str:
+        """Say it in one paragraph."""
+        return (
+            f"{self.read:,} lines read: {self.kept:,} kept; dropped {self.empty:,} empty, "
+            f"{self.not_text:,} not text, {self.too_short:,} too short, "
+            f"{self.too_long:,} too long and {self.duplicates:,} exact duplicates."
+        )
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """A prepared corpus: one sentence a row in the column ``text``."""
+
+    dataset: Dataset
+    report: CorpusReport
+    fingerprint: str
+
+
+def prepare_corpus(
+    sources: Sequence[str],
+    *,
+    column: str | None = None,
+    split_sentences: bool = False,
+    min_words: int = MIN_WORDS,
+    max_chars: int = MAX_CHARS,
+    cache: Path | None = None,
+    progress: bool = True,
+) -> Corpus:
+    """Read, clean and deduplicate ``sources`` in their order, in memory that does not grow.
+
+    A source is a file (text, JSON lines, csv, tsv or parquet, plain or packed), a folder of such
+    files, or a Hub dataset written ``owner/name[:config[:split]]``. ``column`` names the column of
+    text; ``split_sentences`` splits paragraphs; lines of fewer than ``min_words`` words or more than
+    ``max_chars`` characters are dropped. The result stays in the folder ``cache`` under a hash of
+    the sources' content and the settings, so that an edited file is read again.
+    """
+    found = find_sources(sources)
+    settings = {
+        "column": column,
+        "split_sentences": split_sentences,
+        "min_words": min_words,
+        "max_chars": max_chars,
+    }
+    fingerprint = _fingerprint(found, settings)
+    path = (cache or default_cache()) / f"{fingerprint}.arrow"
+    corpus = _load(path, fingerprint)
+    if corpus is None:
+        with whole_file(path) as temporary:
+            report = _write(temporary, found, settings, progress)
+            if report.kept == 0:
+                raise UserError(f"no usable sentence in {', '.join(sources)}: {report.summary()}")
+            if _fingerprint(found, settings) != fingerprint:
+                raise UserError(f"{', '.join(sources)} changed while it was read; start again.")
+            # The report comes first: where the corpus is, its report is.
+            write_json(_report_path(path), report.as_dict())
+        corpus = _load(path, fingerprint)
+    if corpus is None:
+        raise UserError(f"{path} cannot be read back: is the disk full or damaged?")
+    return corpus
+
+
+def default_cache() -> Path:
+    """Name the folder of prepared corpora: ``$CLUSTERNS_CACHE``, or one in the home folder."""
+    folder = os.environ.get("CLUSTERNS_CACHE")
+    return Path(folder) if folder else Path.home() / ".cache" / "clusterns" / "corpus"
+
+
+def _write(
+    path: Path, sources: Sequence[Source], settings: dict[str, Any], progress: bool
+) -> CorpusReport:
+    counts: Counter[str] = Counter()
+    seen = SeenTexts()
+    sizes = [source.size for source in sources]
+    total = None if None in sizes else sum(size or 0 for size in sizes)
+    with (
+        pa.ipc.new_stream(str(path), SCHEMA) as writer,
+        tqdm(
+            desc="Reading",
+            total=total,
+            unit="B",
+            unit_scale=True,
+            disable=None if progress else True,
+        ) as bar,
+    ):
+        for source in sources:
+            for texts in source.batches(settings["column"], bar.update):
+                if settings["split_sentences"]:
+                    texts = split_all(texts)
+                texts, dropped = clean(
+                    texts, min_words=settings["min_words"], max_chars=settings["max_chars"]
+                )
+                new = texts.filter(seen.add(texts))
+                writer.write_batch(pa.record_batch([new], schema=SCHEMA))
+                counts += dropped
+                counts["duplicates"] += len(texts) - len(new)
+                counts["kept"] += len(new)
+    return CorpusReport(**counts)
+
+
+def _load(path: Path, fingerprint: str) -> Corpus | None:
+    """Open a prepared corpus; None where there is none, or where a crash left half of one."""
+    try:
+        report = CorpusReport(**read_json(_report_path(path)))
+        dataset = Dataset.from_file(str(path))
+    except (OSError, ValueError, TypeError, pa.ArrowException):
+        return None
+    return Corpus(dataset, report, fingerprint) if len(dataset) == report.kept else None
+
+
+def _fingerprint(sources: Sequence[Source], settings: dict[str, Any]) -> str:
+    content = [FORMAT_VERSION, settings, [source.identity() for source in sources]]
+    return hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
+
+
+def _report_path(path: Path) -> Path:
+    return path.with_suffix(".json")

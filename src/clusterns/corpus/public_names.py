@@ -1,0 +1,123 @@
+"""The name under which users know an object: ``numpy.sort``, not ``numpy._core.fromnumeric.sort``.
+
+Packages define things in private modules and import them where users find them. These imports are
+read from the source, never run.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+Binding = tuple[str, str]  # a module, and a name in it
+
+
+@dataclass
+class Names:
+    """The names one module binds at its top level."""
+
+    module: str
+    is_package: bool
+    defined: set[str] = field(default_factory=set)
+    imported: dict[str, Binding] = field(default_factory=dict)
+    starred: list[str] = field(default_factory=list)  # from ... import *
+    listed: list[str] = field(default_factory=list)  # __all__
+
+
+def read_names(tree: ast.Module, module: str, is_package: bool) -> Names:
+    """Collect what a parsed module defines, imports and exports."""
+    names = Names(module, is_package)
+    for node in _top_level(tree.body):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            names.defined.add(node.name)
+        elif isinstance(node, ast.ImportFrom):
+            origin = _origin(node, names)
+            for alias in node.names:
+                if alias.name == "*":
+                    names.starred.append(origin)
+                else:
+                    names.imported[alias.asname or alias.name] = (origin, alias.name)
+        elif isinstance(node, ast.Assign | ast.AugAssign):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            if isinstance(target, ast.Name) and target.id == "__all__":
+                names.listed += [
+                    constant.value
+                    for constant in ast.walk(node.value)
+                    if isinstance(constant, ast.Constant) and isinstance(constant.value, str)
+                ]
+    return names
+
+
+def public_names(modules: Mapping[str, Names]) -> dict[Binding, Binding]:
+    """Map each object that is imported somewhere public to the shortest such place.
+
+    Keys are (defining module, name); values (public module, public name). Only a package's
+    ``__init__`` and a module's own ``__all__`` count as an offer to users.
+    """
+    bindings = _bindings(modules)
+    found: dict[Binding, Binding] = {}
+    for module, names in sorted(modules.items(), key=lambda item: (item[0].count("."), item[0])):
+        if not is_public(module):
+            continue
+        for name in sorted(bindings[module] if names.is_package else names.listed):
+            origin = _definition((module, name), bindings)
+            same_package = origin and origin[0].split(".")[0] == module.split(".")[0]
+            if origin and same_package and is_public(name):
+                found.setdefault(origin, (module, name))
+    return found
+
+
+def is_public(path: str) -> bool:
+    """Tell whether no part of a dotted name starts with an underscore."""
+    return not any(part.startswith("_") for part in path.split("."))
+
+
+def _top_level(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements of a module, also those under ``if`` and ``try``."""
+    for node in body:
+        yield node
+        if isinstance(node, ast.If | ast.Try):
+            yield from _top_level([*node.body, *node.orelse])
+            for handler in getattr(node, "handlers", ()):
+                yield from _top_level(handler.body)
+
+
+def _origin(node: ast.ImportFrom, names: Names) -> str:
+    if not node.level:
+        return node.module or ""
+    parents = names.module.split(".")
+    base = parents[: len(parents) - node.level + names.is_package]
+    return ".".join([*base, node.module] if node.module else base)
+
+
+def _bindings(modules: Mapping[str, Names]) -> dict[str, dict[str, Binding]]:
+    """Give for each module what its names stand for, star imports included."""
+    bindings = {
+        module: {**names.imported, **{name: (module, name) for name in names.defined}}
+        for module, names in modules.items()
+    }
+    changed = True
+    while changed:  # a star may bring what another star brought
+        changed = False
+        for module, names in modules.items():
+            for starred in reversed(names.starred):  # as in Python, the last one wins
+                offered = bindings.get(starred, {})
+                for name in modules[starred].listed or list(offered) if offered else ():
+                    if name in offered and name not in bindings[module]:
+                        bindings[module][name] = (starred, name)
+                        changed = True
+    return bindings
+
+
+def _definition(binding: Binding, bindings: Mapping[str, Mapping[str, Binding]]) -> Binding | None:
+    """Follow imports to where an object is defined."""
+    seen = set()
+    while binding not in seen:
+        seen.add(binding)
+        module, name = binding
+        origin = bindings.get(module, {}).get(name)
+        if origin is None or origin == binding:
+            return origin
+        binding = origin
+    return None

@@ -1,0 +1,72 @@
+"""A paragraph to its sentences, by rule.
+
+Made for English and careful elsewhere: where a full stop may belong to a word, nothing is split.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+
+_CLOSING = r"[\"'”’»)\]]*(?:\[\d+\])*"
+_END = re.compile(rf"(?P<mark>[.!?…]+){_CLOSING}(?P<gap>\s+)|[。！？]+[”’」』）]*\s*")
+_PARAGRAPH = re.compile(r"\n\s*\n")
+_OPENING = "\"'“‘«([¿¡"
+
+# Never the end of a sentence: a name, a number or an explanation follows.
+_ABBREVIATIONS = frozenset(
+    ["mr", "mrs", "ms", "dr", "prof", "st", "mt", "ft", "gen", "col", "lt", "sgt", "capt", "cmdr", "maj", "adm", "rep", "sen", "gov", "pres", "rev", "hon", "messrs", "vs", "cf", "viz", "ca", "approx", "resp", "incl", "esp", "bzw", "z.b", "d.h"]
+)
+# Not the end where a number follows.
+_NUMBERED = frozenset(
+    ["no", "nos", "nr", "fig", "figs", "eq", "eqs", "vol", "vols", "p", "pp", "ch", "sec", "art", "ver", "op", "tab", "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec"]
+)
+# "J", "U.S", "e.g", "J.R.R"; but "a.m" and "p.m" often do end a sentence.
+_INITIALS = re.compile(r"(?!(?:a\.m|p\.m)$)(?:[^\W\d_]\.)*[^\W\d_]", re.IGNORECASE)
+# A list number, or an ordinal as German writes it.
+_ORDINAL = re.compile(r"\d{1,2}")
+
+
+def split_sentences(text: str) -> list[str]:
+    """Split a paragraph, or several with blank lines between them, into sentences."""
+    return [
+        sentence for paragraph in _PARAGRAPH.split(text) for sentence in _split_paragraph(paragraph)
+    ]
+
+
+def split_all(texts: pa.Array) -> pa.Array:
+    """Split every row into sentences; an empty row stays one empty row, so that it is counted."""
+    return pa.array(
+        [
+            sentence
+            for text in texts.to_pylist()
+            for sentence in (split_sentences(text or "") or [""])
+        ],
+        pa.string(),
+    )
+
+
+def _split_paragraph(text: str) -> list[str]:
+    sentences, start = [], 0
+    for end in _END.finditer(text):
+        if _is_boundary(text[start : end.start()], end, text[end.end() : end.end() + 8]):
+            sentences.append(text[start : end.end()].strip())
+            start = end.end()
+    sentences.append(text[start:].strip())
+    return [sentence for sentence in sentences if sentence]
+
+
+def _is_boundary(before: str, end: re.Match[str], after: str) -> bool:
+    if end["mark"] is None:  # a full stop of Chinese or Japanese, which is nothing else
+        return True
+    following = after.lstrip(_OPENING)[:1]
+    if following.islower():
+        return False
+    if end["mark"] != ".":
+        return True
+    word = before[before.rfind(" ") + 1 :].lstrip(_OPENING + "-–—")
+    if _INITIALS.fullmatch(word) or _ORDINAL.fullmatch(word):
+        return False
+    word = word.lower()
+    return word not in _ABBREVIATIONS and not (word in _NUMBERED and following.isdigit())

@@ -1,0 +1,28 @@
+"""Encoders: a base to a SentenceTransformer, and the heads that exist in training only."""
+
+from clusterns.encoder.base import (
+    MINIBERT,
+    load_base,
+    minibert_folder,
+    pooling_of,
+    resolve_base,
+    without_training_parts,
+)
+from clusterns.encoder.head import TrainingHead, add_training_head, heads_on
+from clusterns.encoder.masked_lm import MaskedLMHead, add_masked_lm_head
+from clusterns.encoder.settings import EncoderSettings
+
+__all__ = [
+    "MINIBERT",
+    "EncoderSettings",
+    "MaskedLMHead",
+    "TrainingHead",
+    "add_masked_lm_head",
+    "add_training_head",
+    "heads_on",
+    "load_base",
+    "minibert_folder",
+    "pooling_of",
+    "resolve_base",
+    "without_training_parts",
+]

@@ -1,0 +1,17 @@
+"""Settings of the encoder."""
+
+from __future__ import annotations
+
+from clusterns.encoder.base import PoolingMode
+from clusterns.settings import Settings
+
+
+class EncoderSettings(Settings):
+    """Which encoder is trained, and how its states become one vector."""
+
+    base: str | None = None
+    """Folder or Hub name of the pretrained encoder, or minibert. Empty: BERT-base, or minibert where the Hub is out of reach."""
+    pooling: PoolingMode = "auto"
+    """How a plain encoder is pooled: cls or mean (auto: mean). A SentenceTransformer keeps its own."""
+    head: bool | None = None
+    """The train-only tanh head. Empty: with cls pooling of a plain encoder only."""

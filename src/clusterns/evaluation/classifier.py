@@ -1,0 +1,211 @@
+"""Many small logistic regressions trained as one: SentEval's classifier, batched.
+
+SentEval trains one linear classifier after the other: for a ten-fold task 10 x 10 x 4 of them.
+Those that see the same rows under several L2 strengths share every mini-batch, and those of
+several folds have matrices of one shape, so all of them take each step together. What each
+computes is what it would compute alone (the tests hold both ways side by side).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """The settings of SentEval's classifier as the SimCSE family runs it."""
+
+    seed: int = 1111
+    folds: int = 10
+    strengths: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2)
+    batch_size: int = 64
+    epoch_size: int = 4
+    tenacity: int = 5
+    max_epochs: int = 200
+    learning_rate: float = 1e-3
+    held_out: float = 0.05
+
+
+@dataclass(frozen=True)
+class Fold:
+    """The rows that a classifier trains on, and those on which it decides when to stop.
+
+    Without ``dev`` a share of the training rows is held out, drawn by the classifier's seed.
+    """
+
+    train: Rows
+    dev: Rows | None = None
+
+
+@dataclass
+class Trained:
+    """Trained classifiers: ``weights`` (folds, strengths, d + 1, classes), best dev accuracies."""
+
+    weights: Tensor
+    accuracies: NDArray[np.float64]
+
+    def predict(self, features: Tensor, fold: int, strength: int) -> NDArray[np.int64]:
+        """The classes that one of the classifiers gives to features: (n, d) to (n,)."""
+        return (with_ones(features) @ self.weights[fold, strength]).argmax(dim=1).numpy()
+
+
+def with_ones(features: Tensor) -> Tensor:
+    """Append a column of ones, whose weights are the bias."""
+    return torch.cat([features, torch.ones(len(features), 1)], dim=1)
+
+
+def train_classifiers(
+    features: Tensor,
+    labels: Rows,
+    folds: Sequence[Fold],
+    strengths: Sequence[Sequence[float]],
+    protocol: Protocol,
+    tick: Callable[[int], object] = lambda folds: None,
+) -> Trained:
+    """Train a classifier for each fold and each of its L2 strengths.
+
+    Args:
+        features: (n, d) vectors that all folds draw their rows from.
+        labels: (n,) classes.
+        folds: which rows each classifier sees.
+        strengths: the L2 strengths of each fold, equally many.
+        protocol: the settings.
+        tick: called with the number of folds that got done.
+    """
+    rows = with_ones(features)
+    classes = int(labels.max()) + 1
+    targets = torch.from_numpy(labels)
+    onehot = torch.nn.functional.one_hot(targets, classes).float()
+    randoms = [np.random.RandomState(protocol.seed) for _ in folds]
+    splits = [_hold_out(f, r, protocol) for f, r in zip(folds, randoms, strict=True)]
+
+    count, per_fold = len(folds), len(strengths[0])
+    start = _first_weights(features.shape[1], classes, protocol.seed)
+    l2 = torch.tensor(strengths).repeat_interleave(classes, dim=1)[:, None, :]
+    state = _Adam(start.repeat(count, 1, per_fold), l2, protocol.learning_rate)
+    best = state.weights.clone()
+    accuracies = np.full((count, per_fold), -1.0)
+    failures = np.zeros((count, per_fold), dtype=int)
+    live = np.arange(count)
+    epoch = 0
+    while len(live) and epoch <= protocol.max_epochs:
+        for _ in range(protocol.epoch_size):
+            orders = [splits[f].train[randoms[f].permutation(len(splits[f].train))] for f in live]
+            _train_epoch(state, orders, rows, onehot, protocol.batch_size)
+        epoch += protocol.epoch_size
+        for place, fold in enumerate(live):
+            dev, weights = splits[fold].dev, state.weights[place]
+            scores = (rows[dev] @ weights).view(-1, per_fold, classes)
+            right = (scores.argmax(dim=2) == targets[dev, None]).double().mean(dim=0).numpy()
+            running = failures[fold] <= protocol.tenacity
+            better = running & (right > accuracies[fold])
+            accuracies[fold, better] = right[better]
+            columns = torch.from_numpy(np.repeat(better, classes))
+            best[fold][:, columns] = weights[:, columns]
+            # As in SentEval, failures add up over the whole training and stop it after
+            # tenacity + 1 of them: a gain in between does not set them back.
+            failures[fold] += running & ~better
+        still = (failures[live] <= protocol.tenacity).any(axis=1)
+        if not still.all():
+            live = live[still]
+            state.keep(torch.from_numpy(still))
+            tick(int((~still).sum()))
+    tick(len(live))
+    shaped = best.view(count, -1, per_fold, classes).transpose(1, 2)
+    return Trained(shaped.contiguous(), accuracies)
+
+
+class _Adam:
+    """Adam with L2 in the gradient, over stacked weights (folds, d + 1, strengths x classes)."""
+
+    def __init__(self, weights: Tensor, l2: Tensor, learning_rate: float) -> None:
+        self.weights = weights
+        self.l2 = l2
+        self.learning_rate = learning_rate
+        self.mean = torch.zeros_like(weights)
+        self.square = torch.zeros_like(weights)
+        self.steps = torch.zeros(len(weights), 1, 1)
+
+    def step(self, gradient: Tensor) -> None:
+        """Move the weights of all folds."""
+        self.steps += 1
+        gradient.addcmul_(self.weights, self.l2)
+        self.mean.lerp_(gradient, 0.1)
+        self.square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
+        scale = (1 - 0.999**self.steps).sqrt_()
+        size = (1 - 0.9**self.steps).reciprocal_()
+        move = self.square.sqrt().div_(scale).add_(1e-8)
+        self.weights.sub_(torch.div(self.mean * size, move, out=move), alpha=self.learning_rate)
+
+    def keep(self, chosen: Tensor) -> None:
+        """Go on with some of the folds."""
+        for name in ("weights", "l2", "mean", "square", "steps"):
+            setattr(self, name, getattr(self, name)[chosen])
+
+    def step_some(self, chosen: Tensor, gradient: Tensor) -> None:
+        """Move the weights of some folds; the others stay as they are."""
+        names = ("weights", "l2", "mean", "square", "steps")
+        part = object.__new__(_Adam)
+        part.learning_rate = self.learning_rate
+        for name in names:
+            setattr(part, name, getattr(self, name)[chosen])
+        part.step(gradient)
+        for name in names:
+            getattr(self, name)[chosen] = getattr(part, name)
+
+
+def _train_epoch(
+    state: _Adam, orders: list[Rows], rows: Tensor, onehot: Tensor, batch_size: int
+) -> None:
+    """Take each fold through its rows once, in its own order."""
+    full = min(map(len, orders)) // batch_size * batch_size
+    together = torch.from_numpy(np.stack([order[:full] for order in orders]))
+    for index in together.split(batch_size, dim=1) if full else ():
+        state.step(_gradient(state.weights, rows[index], onehot[index]))
+    # At the end the folds differ in size: some have a smaller batch, or none.
+    for start in range(full, max(map(len, orders)), batch_size):
+        for fold, order in enumerate(orders):
+            index = torch.from_numpy(order[start : start + batch_size])[None]
+            if index.numel():
+                one = torch.tensor([fold])
+                gradient = _gradient(state.weights[one], rows[index], onehot[index])
+                state.step_some(one, gradient)
+
+
+def _gradient(weights: Tensor, x: Tensor, truth: Tensor) -> Tensor:
+    """The gradient of the mean cross-entropy of each classifier over its batch.
+
+    Args:
+        weights: (folds, d + 1, strengths x classes).
+        x: (folds, batch, d + 1).
+        truth: (folds, batch, classes), one-hot.
+    """
+    folds, batch, classes = truth.shape
+    error = torch.bmm(x, weights).view(folds, batch, -1, classes).softmax(dim=3)
+    error.sub_(truth[:, :, None, :]).div_(batch)
+    return torch.bmm(x.transpose(1, 2), error.view(folds, batch, -1))
+
+
+def _first_weights(dimension: int, classes: int, seed: int) -> Tensor:
+    """The seeded start of PyTorch's linear layer, as (1, d + 1, classes)."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        layer = torch.nn.Linear(dimension, classes)
+    return torch.cat([layer.weight.detach().T, layer.bias.detach()[None]])[None]
+
+
+def _hold_out(fold: Fold, random: np.random.RandomState, protocol: Protocol) -> Fold:
+    if fold.dev is not None:
+        return fold
+    order = fold.train[random.permutation(len(fold.train))]
+    held = math.floor(protocol.held_out * len(order))
+    return Fold(order[held:], order[:held])

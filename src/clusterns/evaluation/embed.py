@@ -1,0 +1,184 @@
+"""Every distinct sentence is encoded once, in one call, longest first."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from clusterns.errors import UserError
+from clusterns.files import whole_file
+
+Vectors = NDArray[np.float32]
+Task = Literal["query", "document"]
+
+
+class Encoder(Protocol):
+    """Anything with Sentence Transformers' ``encode``."""
+
+    def encode(self, inputs: list[str], *, batch_size: int, show_progress_bar: bool) -> Any:
+        """Return one vector a sentence."""
+
+
+class Embedder:
+    """Turns sentences to vectors, remembers them, and refuses vectors that cannot be right.
+
+    Args:
+        model: what encodes; never called twice for the same sentence and task.
+        batch_size: sentences a forward pass.
+        progress: whether to show a progress bar while encoding.
+        cache: a folder that keeps vectors between calls, or None. It holds one folder for each
+            model fingerprint, and in it files that are only ever added.
+    """
+
+    def __init__(
+        self,
+        model: Encoder,
+        batch_size: int = 128,
+        progress: bool = False,
+        cache: Path | None = None,
+    ) -> None:
+        self.model = model
+        self.batch_size = batch_size
+        self.progress = progress
+        self.encoded = 0
+        self._rows: dict[tuple[Task | None, str], int] = {}
+        self._blocks: list[Vectors] = []
+        self._truncated: dict[str, bool] = {}
+        self._cache = cache / fingerprint(model) if cache else None
+        self._kept = _read_cache(self._cache) if self._cache else {}
+
+    @property
+    def dimension(self) -> int | None:
+        """The length of a vector; None before the first one."""
+        return self._blocks[0].shape[1] if self._blocks else None
+
+    def __call__(self, sentences: Sequence[str], task: Task | None = None) -> Vectors:
+        """Embed sentences: (n, d) in their order."""
+        self._encode_new(list(dict.fromkeys(sentences)), task)
+        rows = [self._rows[task, sentence] for sentence in sentences]
+        if len(self._blocks) > 1:
+            self._blocks = [np.concatenate(self._blocks)]
+        return self._blocks[0][rows]
+
+    def _encode_new(self, distinct: list[str], task: Task | None) -> None:
+        new = [sentence for sentence in distinct if (task, sentence) not in self._rows]
+        keys = {sentence: _key(sentence, task) for sentence in new} if self._cache else {}
+        kept = [sentence for sentence in new if keys.get(sentence) in self._kept]
+        if kept:
+            self._add(kept, task, np.stack([self._kept.pop(keys[s]) for s in kept]))
+        rest = [sentence for sentence in new if (task, sentence) not in self._rows]
+        if rest:
+            vectors = self._encode(rest, task)
+            self._add(rest, task, vectors)
+            if self._cache:
+                _write_cache(self._cache, [keys[sentence] for sentence in rest], vectors)
+
+    def _encode(self, sentences: list[str], task: Task | None) -> Vectors:
+        # Queries and documents may have prompts of their own.
+        encode = getattr(self.model, f"encode_{task}", None) if task else None
+        encode = encode or self.model.encode
+        answer = encode(sentences, batch_size=self.batch_size, show_progress_bar=self.progress)
+        vectors = np.asarray(answer, dtype=np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(sentences):
+            raise UserError(
+                f"the model gave an answer of shape {vectors.shape} for {len(sentences)} "
+                "sentences: it is not a sentence encoder, or its vectors differ in length."
+            )
+        broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+        if len(broken):
+            raise UserError(
+                f"the model gave NaN or infinity for {len(broken)} of {len(sentences)} sentences, "
+                f"the first is {sentences[broken[0]][:80]!r}."
+            )
+        self.encoded += len(sentences)
+        return vectors
+
+    def _add(self, sentences: list[str], task: Task | None, vectors: Vectors) -> None:
+        if self.dimension not in (None, vectors.shape[1]):
+            raise UserError(
+                f"the model's vectors changed from {self.dimension} to {vectors.shape[1]} numbers."
+            )
+        start = len(self._rows)
+        self._blocks.append(vectors)
+        self._rows.update({(task, s): start + row for row, s in enumerate(sentences)})
+
+    def truncation_rate(self, sentences: Sequence[str]) -> float:
+        """The share of the distinct sentences that the model reads only the beginning of."""
+        distinct = list(dict.fromkeys(sentences))
+        new = [sentence for sentence in distinct if sentence not in self._truncated]
+        self._truncated.update(zip(new, are_truncated(self.model, new), strict=True))
+        return sum(self._truncated[s] for s in distinct) / max(1, len(distinct))
+
+
+def are_truncated(model: Encoder, sentences: Sequence[str]) -> list[bool]:
+    """Tell which sentences have more tokens than the model reads."""
+    limit = getattr(model, "max_seq_length", None)
+    tokenizer = getattr(model, "tokenizer", None)
+    if not limit or not callable(tokenizer):
+        return [False] * len(sentences)
+    # A token covers a byte or more, so a text with few bytes needs no tokenising to be sure.
+    room = limit - len(tokenizer("")["input_ids"])
+    long = [i for i, sentence in enumerate(sentences) if len(sentence.encode()) > room]
+    answer = [False] * len(sentences)
+    if long:
+        texts = [sentences[i] for i in long]
+        lengths = tokenizer(texts, truncation=False, padding=False, verbose=False)["input_ids"]
+        for i, ids in zip(long, lengths, strict=True):
+            answer[i] = len(ids) > limit
+    return answer
+
+
+def fingerprint(model: Encoder) -> str:
+    """A digest of all that decides a model's vectors: weights, modules, tokeniser, prompts."""
+    digest = hashlib.sha256()
+    for part in (
+        repr(model),
+        getattr(model, "prompts", None),
+        getattr(model, "truncate_dim", None),
+    ):
+        digest.update(repr(part).encode())
+    tokenizer = getattr(model, "tokenizer", None)
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    digest.update(backend.to_str().encode() if backend else repr(type(tokenizer)).encode())
+    digest.update(repr(getattr(model, "max_seq_length", None)).encode())
+    state = getattr(model, "state_dict", None)
+    if state is None:
+        raise UserError("only a PyTorch model has a fingerprint, which caching needs.")
+    for name, tensor in state().items():
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(
+            tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
+        )
+    return digest.hexdigest()[:32]
+
+
+def _key(sentence: str, task: Task | None) -> bytes:
+    return hashlib.blake2b(f"{task or ''}\n{sentence}".encode(), digest_size=16).digest()
+
+
+def _read_cache(folder: Path) -> dict[bytes, Vectors]:
+    kept: dict[bytes, Vectors] = {}
+    for path in sorted(folder.glob("*.npz")):
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                keys, vectors = stored["keys"], stored["vectors"]
+        except (OSError, ValueError, KeyError):
+            logging.getLogger(__name__).warning("left out the unreadable cache file %s", path)
+            continue
+        kept.update({key.tobytes(): vector for key, vector in zip(keys, vectors, strict=True)})
+    return kept
+
+
+def _write_cache(folder: Path, keys: list[bytes], vectors: Vectors) -> None:
+    table = np.frombuffer(b"".join(keys), dtype=np.uint8).reshape(len(keys), -1)
+    path = folder / f"{uuid.uuid4().hex}.npz"
+    with whole_file(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, keys=table, vectors=vectors)

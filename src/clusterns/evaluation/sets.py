@@ -1,0 +1,111 @@
+"""The kinds of evaluation data, as plain values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clusterns.errors import UserError
+
+
+@dataclass(frozen=True)
+class ScoredPairs:
+    """Sentence pairs with a gold similarity each.
+
+    ``subsets`` names the parts of the set and the rows of each, where it has parts (STS12-16).
+    """
+
+    sentences1: Sequence[str]
+    sentences2: Sequence[str]
+    scores: NDArray[np.float64]
+    name: str = "pairs"
+    source: str = ""
+    subsets: dict[str, slice] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not len(self.sentences1) == len(self.sentences2) == len(self.scores):
+            raise ValueError("both sides and the scores need the same length")
+        if len(self.scores) < 2 or np.ptp(self.scores) == 0:
+            raise UserError(
+                f"{self.source or self.name}: a correlation needs two pairs or more, and scores "
+                f"that differ; here are {len(self.scores)} pairs."
+            )
+
+    @property
+    def sentences(self) -> list[str]:
+        """Every sentence of both sides."""
+        return [*self.sentences1, *self.sentences2]
+
+
+@dataclass(frozen=True)
+class LabelledTexts:
+    """Texts with a class each; ``labels`` are numbered from 0 without gaps.
+
+    Where a row is a pair of texts (MRPC), ``partners`` holds the second ones.
+    """
+
+    texts: Sequence[str]
+    labels: NDArray[np.int64]
+    partners: Sequence[str] | None = None
+    name: str = "texts"
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.texts) != len(self.labels):
+            raise ValueError("texts and labels need the same length")
+        if self.classes < 2:
+            raise UserError(f"{self.source or self.name}: needs two classes or more.")
+
+    @property
+    def classes(self) -> int:
+        """How many classes there are."""
+        return int(self.labels.max()) + 1 if len(self.labels) else 0
+
+    @property
+    def sentences(self) -> list[str]:
+        """Every text, of both sides where rows are pairs."""
+        return [*self.texts, *(self.partners or ())]
+
+
+@dataclass(frozen=True)
+class TransferTask:
+    """A classification task: one part to cross-validate on, or a train, a test and maybe a dev."""
+
+    name: str
+    train: LabelledTexts
+    test: LabelledTexts | None = None
+    dev: LabelledTexts | None = None
+
+    @property
+    def parts(self) -> list[LabelledTexts]:
+        """The parts that the task has."""
+        return [part for part in (self.train, self.dev, self.test) if part is not None]
+
+    @property
+    def sentences(self) -> list[str]:
+        """Every text of every part."""
+        return [sentence for part in self.parts for sentence in part.sentences]
+
+    @property
+    def source(self) -> str:
+        """Where the task was read from."""
+        return self.train.source
+
+
+@dataclass(frozen=True)
+class Retrieval:
+    """Queries, the texts to search, and for each query the positions of its relevant texts."""
+
+    queries: Sequence[str]
+    texts: Sequence[str]
+    relevant: Sequence[frozenset[int]]
+    name: str = "queries"
+    source: str = ""
+
+    @property
+    def sentences(self) -> list[str]:
+        """Every query and every text."""
+        return [*self.queries, *self.texts]

@@ -1,0 +1,181 @@
+"""Result tables: to the terminal, to Markdown, to LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rich.table import Table as RichTable
+
+from clusterns.evaluation.results import LOWER_IS_BETTER, Results, SuiteResult
+
+AVERAGE = "Avg."
+AVERAGED = ("sts", "transfer", "clustering")
+TITLES = {
+    "sts": "STS (Spearman x100)",
+    "transfer": "Transfer (accuracy)",
+    "clustering": "Clustering (accuracy; DBpedia: AMI x100)",
+    "geometry": "Geometry (lower is better)",
+    "own": "Own sets",
+    "mteb": "MTEB (main score x100)",
+}
+
+Published = Mapping[str, Mapping[str, float]]
+
+
+@dataclass
+class Table:
+    """Numbers in rows and columns, None where there is none, with the best of a column marked."""
+
+    title: str
+    columns: list[str]
+    rows: list[tuple[str, list[float | None]]] = field(default_factory=list)
+    spreads: list[list[float | None]] = field(default_factory=list)
+    lower_is_better: bool = False
+    digits: int = 2
+    notes: list[str] = field(default_factory=list)
+
+    def best(self, column: int) -> float | None:
+        """The best number of a column as it is printed; None where there is nothing to compare."""
+        values = [value for _, row in self.rows if (value := row[column]) is not None]
+        numbers = [round(value, self.digits) for value in values]
+        if len(numbers) < 2:
+            return None
+        return min(numbers) if self.lower_is_better else max(numbers)
+
+    def cells(self, bold: str, spread: str, nothing: str) -> list[list[str]]:
+        """The table as text; ``bold`` and ``spread`` are patterns of the format."""
+        best = [self.best(column) for column in range(len(self.columns))]
+        lines = []
+        for number, (label, values) in enumerate(self.rows):
+            line = [label]
+            for column, value in enumerate(values):
+                if value is None:
+                    line.append(nothing)
+                    continue
+                text = f"{value:.{self.digits}f}"
+                if round(value, self.digits) == best[column]:
+                    text = bold.format(text)
+                deviation = self.spreads[number][column] if self.spreads else None
+                line.append(text + (spread.format(deviation) if deviation is not None else ""))
+            lines.append(line)
+        return lines
+
+    def rich(self) -> RichTable:
+        """For a terminal."""
+        table = RichTable(title=self.title, caption="\n".join(self.notes) or None)
+        table.add_column("Model")
+        for column in self.columns:
+            table.add_column(column, justify="right", no_wrap=True)
+        for line in self.cells("[bold]{}[/bold]", " [dim]±{:.1f}[/dim]", "-"):
+            table.add_row(*line)
+        return table
+
+    def markdown(self) -> str:
+        """For a README."""
+        lines = [f"### {self.title}", "", f"| Model | {' | '.join(self.columns)} |"]
+        lines.append("|---|" + "---:|" * len(self.columns))
+        for line in self.cells("**{}**", " ± {:.1f}", "-"):
+            lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |")
+        return "\n".join([*lines, *(f"\n{note}" for note in self.notes)]) + "\n"
+
+    def latex(self) -> str:
+        """For a paper; needs no package."""
+        body = [
+            " & ".join([_escape(line[0]), *line[1:]]) + r" \\"
+            for line in self.cells(r"\textbf{{{}}}", r" {{\tiny$\pm${:.1f}}}", "--")
+        ]
+        head = " & ".join(["Model", *map(_escape, self.columns)]) + r" \\"
+        return (
+            "\n".join(
+                [
+                    f"% {self.title}",
+                    rf"\begin{{tabular}}{{l{'r' * len(self.columns)}}}",
+                    r"\hline",
+                    head + r" \hline",
+                    *body,
+                    r"\hline",
+                    r"\end{tabular}",
+                    *(f"% {note}" for note in self.notes),
+                ]
+            )
+            + "\n"
+        )
+
+
+def suite_table(
+    suite: str,
+    models: Sequence[tuple[str, SuiteResult]],
+    published: Published | None = None,
+) -> Table:
+    """One suite of one or more models side by side, below published rows where they are given."""
+    names = list(dict.fromkeys(name for _, result in models for name in result.sets))
+    table = Table(
+        TITLES.get(suite, suite),
+        list(names),
+        lower_is_better=suite in LOWER_IS_BETTER,
+        digits=3 if suite == "geometry" else 2,
+    )
+    for label, numbers in (published or {}).items():
+        if any(name in numbers for name in names):
+            table.rows.append((f"{label} (paper)", [numbers.get(name) for name in names]))
+            table.spreads.append([None] * len(names))
+    for label, result in models:
+        sets = [result.sets.get(name) for name in names]
+        table.rows.append((label, [one.value if one else None for one in sets]))
+        table.spreads.append([one.spread if one else None for one in sets])
+    if suite in AVERAGED:
+        _add_average(table, [n for n in names if all(n in r.sets for _, r in models)])
+    if suite == "own":
+        metrics = {name: one.metric for _, r in models for name, one in r.sets.items()}
+        table.columns = [f"{name} ({metrics[name]})" for name in names]
+    _add_notes(table, models)
+    return table
+
+
+def _add_average(table: Table, shared: list[str]) -> None:
+    """Append the mean over the sets that all models have; DBpedia's AMI stays out of it."""
+    shared = [name for name in shared if name != "DBpedia"]
+    places = [table.columns.index(name) for name in shared]
+    if not places:
+        return
+    table.columns.append(AVERAGE)
+    for (_, values), spreads in zip(table.rows, table.spreads, strict=True):
+        numbers = [value for place in places if (value := values[place]) is not None]
+        values.append(sum(numbers) / len(numbers) if len(numbers) == len(places) else None)
+        spreads.append(None)
+    table.notes.append(f"{AVERAGE}: over {', '.join(shared)}.")
+
+
+def _add_notes(table: Table, models: Sequence[tuple[str, SuiteResult]]) -> None:
+    missing = dict.fromkeys(name for _, result in models for name in result.missing)
+    if missing:
+        table.notes.append(f"Not at hand: {', '.join(missing)}.")
+    cut: dict[str, float] = {}
+    for _, result in models:
+        for name, one in result.sets.items():
+            cut[name] = max(one.truncated, cut.get(name, 0))
+    rates = [f"{name} {100 * rate:.1f} %" for name, rate in cut.items() if rate > 0]
+    if rates:
+        table.notes.append(f"Sentences longer than a model reads: {', '.join(rates)}.")
+
+
+def results_tables(
+    models: Sequence[Results], published: Callable[[str], Published] = lambda suite: {}
+) -> list[Table]:
+    """A table for each suite that any of the models has."""
+    suites = dict.fromkeys(name for model in models for name in model.suites)
+    return [
+        suite_table(
+            suite,
+            [(m.name, m.suites[suite]) for m in models if suite in m.suites],
+            published(suite),
+        )
+        for suite in suites
+    ]
+
+
+def _escape(text: str) -> str:
+    for character in "\\&%$#_{}":
+        text = text.replace(character, "\\" + character)
+    return text.replace("\\\\", r"\textbackslash ")

@@ -1,0 +1,198 @@
+"""The frame of every contrastive loss here: two views of each sentence, compared by InfoNCE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.losses import CachedLossMixin
+from torch import Tensor, nn
+
+from clusterns.losses.distributed import gather, rank
+from clusterns.losses.functional import cosine_matrix, info_nce
+from clusterns.losses.masked_lm import MaskedLanguageModelling
+
+Features = Mapping[str, Tensor | Any]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Both views of a batch: this process's rows, and the rows of all processes."""
+
+    anchors: Tensor
+    """(n, d) of this process."""
+    all_anchors: Tensor
+    """(N, d) of all processes."""
+    all_positives: Tensor
+    """(N, d) of all processes."""
+    similarities: Tensor
+    """(n, N) cosines of the anchors with all positives."""
+    targets: Tensor
+    """(n,) the row of each anchor among the N."""
+
+    @classmethod
+    def of(cls, anchors: Tensor, positives: Tensor) -> Batch:
+        """Gather the (n, d) rows of every process and compare."""
+        all_anchors, all_positives = gather(anchors), gather(positives)
+        first = rank() * len(anchors)
+        return cls(
+            anchors=anchors,
+            all_anchors=all_anchors,
+            all_positives=all_positives,
+            similarities=cosine_matrix(anchors, all_positives),
+            targets=torch.arange(first, first + len(anchors), device=anchors.device),
+        )
+
+
+class ContrastiveLoss(CachedLossMixin, nn.Module):
+    """InfoNCE over two views of each sentence: unsupervised SimCSE (Eq. 1).
+
+    Inputs: one column of sentences (the positive is the same sentence under another dropout mask),
+    or two columns (anchor, positive). No labels.
+
+    Args:
+        model: the model to train.
+        temperature: tau.
+        mini_batch_size: rows that go through the encoder at once. The rows are sorted by length
+            first, so that short ones are not padded to the longest. None: all rows in one call.
+        gradient_cache: keep the activations of one mini-batch only, at the price of a second
+            forward pass.
+        masked_lm: the auxiliary masked-LM objective, or None.
+        masked_lm_weight: its weight in the total.
+    """
+
+    def __init__(
+        self,
+        model: SentenceTransformer,
+        temperature: float = 0.05,
+        *,
+        mini_batch_size: int | None = None,
+        gradient_cache: bool = False,
+        masked_lm: MaskedLanguageModelling | None = None,
+        masked_lm_weight: float = 0.1,
+    ) -> None:
+        super().__init__()
+        if temperature <= 0:
+            raise ValueError(f"temperature must be above 0, got {temperature}")
+        self.model = model
+        self.temperature = temperature
+        self.mini_batch_size = mini_batch_size or 2**31
+        self.uses_gradient_cache = gradient_cache
+        self.masked_lm = masked_lm
+        self.masked_lm_weight = masked_lm_weight
+        self.parts: dict[str, Tensor] = {}
+        self._last: tuple[Tensor, Tensor] | None = None
+
+    def forward(
+        self, sentence_features: Iterable[Features], labels: Tensor | None = None
+    ) -> Tensor:
+        """Loss of one batch; ``labels`` is part of the loss contract and not used."""
+        columns = list(sentence_features)
+        rows, back = sorted_by_length(stack_views(columns))
+        if self.uses_gradient_cache:
+            loss = self.forward_cached([rows], back)
+        else:
+            embedded = self.embed_minibatch_iter(
+                rows, with_grad=torch.is_grad_enabled(), copy_random_state=False
+            )
+            loss = self.calculate_loss([[vectors for vectors, _ in embedded]], back)
+        if self.masked_lm is not None:
+            mlm = self.masked_lm(self.model, columns[0])
+            self.parts["masked_lm_loss"] = mlm.detach()
+            loss = loss + self.masked_lm_weight * mlm
+        return loss
+
+    def calculate_loss(
+        self,
+        reps: list[list[Tensor]],
+        labels: Tensor | None = None,
+        *,
+        with_backward: bool = False,
+    ) -> Tensor:
+        """Loss from the embedded mini-batches; ``labels`` puts the rows back in their order."""
+        anchors, positives = torch.cat(reps[0])[labels].chunk(2)
+        batch = Batch.of(anchors, positives)
+        self._last = batch.all_anchors.detach(), batch.all_positives.detach()
+        loss = self.compare(batch)
+        if with_backward:
+            loss.backward()
+            loss = loss.detach()
+        return loss
+
+    def compare(self, batch: Batch) -> Tensor:
+        """The contrastive objective (scalar) over this process's rows."""
+        loss = info_nce(batch.similarities, batch.targets, self.temperature).mean()
+        self.parts["contrastive_loss"] = loss.detach()
+        return loss
+
+    @torch.no_grad()
+    def diagnostics(self) -> dict[str, float]:
+        """The paper's curves for the last batch, computed when asked, never in the step itself."""
+        if self._last is None:
+            return {}
+        similarities = cosine_matrix(*self._last)
+        n = len(similarities)
+        positive = similarities.trace() / n
+        values = {
+            **self.parts,
+            "positive_similarity": positive,
+            "negative_similarity": (similarities.mean() * n - positive) / max(n - 1, 1),
+        }
+        return {name: float(value) for name, value in values.items()}
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """Settings for the model card."""
+        config: dict[str, Any] = {"temperature": self.temperature}
+        if self.masked_lm is not None:
+            config["masked_lm_weight"] = self.masked_lm_weight
+            config["masked_lm_probability"] = self.masked_lm.probability
+        return config
+
+    @property
+    def citation(self) -> str:
+        """BibTeX for the model card."""
+        return """
+@inproceedings{gao2021simcse,
+    title = "{SimCSE}: Simple Contrastive Learning of Sentence Embeddings",
+    author = "Gao, Tianyu and Yao, Xingcheng and Chen, Danqi",
+    booktitle = "Proceedings of EMNLP",
+    year = "2021"
+}
+"""
+
+
+def stack_views(columns: list[Features]) -> dict[str, Any]:
+    """Both views as the rows of one input: (2n, length), anchors first.
+
+    One column stands for both: it was tokenised once, and its rows go in twice.
+    """
+    if len(columns) not in (1, 2):
+        raise ValueError(f"expected one or two columns of text, got {len(columns)}")
+    first, second = columns[0], columns[-1]
+    rows: dict[str, Any] = {}
+    for key, value in first.items():
+        if not isinstance(value, Tensor) or value.ndim == 0:
+            rows[key] = value
+            continue
+        other = second[key]
+        if value.ndim == 2 and value.shape[1] != other.shape[1]:
+            width = max(value.shape[1], other.shape[1])
+            # Padding that the attention mask hides: its token does not matter.
+            value, other = (F.pad(x, (0, width - x.shape[1])) for x in (value, other))
+        rows[key] = torch.cat([value, other])
+    return rows
+
+
+def sorted_by_length(rows: dict[str, Any]) -> tuple[dict[str, Any], Tensor]:
+    """The rows from short to long, and the indices that put them back."""
+    order = rows["attention_mask"].sum(1).argsort(stable=True)
+    n = len(order)
+    moved = {
+        key: value[order] if isinstance(value, Tensor) and value.ndim and len(value) == n else value
+        for key, value in rows.items()
+    }
+    return moved, order.argsort()

@@ -1,0 +1,53 @@
+"""ClusterNS: SimCSE's frame, with centroids as hard negatives and clusters as false negatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
+
+from clusterns.encoder import heads_on
+from clusterns.losses import ClusterNSLoss
+from clusterns.methods.settings import ClusteringSettings, ContrastiveSettings
+from clusterns.methods.simcse import frame
+
+
+class ClusterNSSettings(ContrastiveSettings, ClusteringSettings):
+    """All settings of ClusterNS."""
+
+
+def clusterns(
+    model: SentenceTransformer, settings: ClusterNSSettings, seed: int, corpus: Sequence[str]
+) -> ClusterNSLoss:
+    """The loss of ClusterNS; ``corpus`` is read for a global initialisation only."""
+    chosen = settings.model_dump(include=set(ClusteringSettings.model_fields))
+    initialisation = chosen.pop("initialisation")
+    sample_size = chosen.pop("initialisation_sample")
+    return ClusterNSLoss(
+        model,
+        **chosen,
+        seed=seed,
+        corpus_vectors=(
+            _training_vectors(model, corpus, sample_size) if initialisation == "corpus" else None
+        ),
+        **frame(model, settings),
+    )
+
+
+def _training_vectors(
+    model: SentenceTransformer, corpus: Sequence[str], sample_size: int
+) -> Callable[[], Tensor]:
+    """A function that embeds evenly spaced sentences of the corpus as training does."""
+    step = max(1, len(corpus) // sample_size)
+
+    def embed() -> Tensor:
+        sample = [corpus[i] for i in range(0, len(corpus), step)][:sample_size]
+        was_training = model.training
+        with heads_on(model), torch.random.fork_rng():
+            vectors = model.encode(sample, convert_to_tensor=True, show_progress_bar=False)
+        model.train(was_training)
+        return vectors
+
+    return embed

@@ -1,0 +1,39 @@
+"""The base of all settings: frozen, checked, and each key documented once."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from clusterns.errors import UserError
+
+S = TypeVar("S", bound="Settings")
+
+
+class Settings(BaseModel):
+    """Settings of one concept; a recipe joins those of all rooms, flat."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+def validated(kind: type[S], values: Mapping[str, Any], source: str) -> S:
+    """``values`` as checked settings, or a sentence that names key, value and what is allowed."""
+    try:
+        return kind.model_validate(dict(values))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        if first["type"] == "extra_forbidden":
+            near = difflib.get_close_matches(key, kind.model_fields, n=1)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise UserError(
+                f"{source}: there is no setting {key!r}.{hint} "
+                "`clusterns recipes --keys` lists all of them."
+            ) from None
+        if not key:
+            raise UserError(f"{source}: {first['msg'].removeprefix('Value error, ')}") from None
+        allowed = first["msg"][0].lower() + first["msg"][1:]
+        raise UserError(f"{source}: {key} = {first['input']!r}: {allowed}.") from None

@@ -1,0 +1,16 @@
+"""Training: a recipe to a run folder."""
+
+from clusterns.training.folder import RunFolder
+from clusterns.training.recipe import Recipe, load_recipe, parse_changes, recipe_names
+from clusterns.training.run import Interrupted, RunResult, train
+
+__all__ = [
+    "Interrupted",
+    "Recipe",
+    "RunFolder",
+    "RunResult",
+    "load_recipe",
+    "parse_changes",
+    "recipe_names",
+    "train",
+]

@@ -1,0 +1,200 @@
+"""What happens around the steps: one idea a callback."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from transformers import ProgressCallback, TrainerCallback, TrainerControl, TrainerState
+from transformers import TrainingArguments as Arguments
+
+from clusterns.files import disk_errors, whole_file
+from clusterns.losses import ClusterNSLoss
+from clusterns.training.trainer import ContrastiveTrainer
+
+
+class Metrics(TrainerCallback):
+    """Every log line as a line of JSON in the run folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def on_train_begin(
+        self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """On a resume, forget the lines that the run will write again."""
+        if not state.is_world_process_zero:
+            return
+        lines = read_metrics(self.path) if self.path.exists() else []
+        with whole_file(self.path) as temporary, temporary.open("w", encoding="utf-8") as file:
+            for line in lines:
+                if line["step"] <= state.global_step:
+                    file.write(json.dumps(line) + "\n")
+
+    def on_log(
+        self,
+        args: Arguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Append a line."""
+        if state.is_world_process_zero and logs and "train_runtime" not in logs:
+            write_metrics(self.path, state.global_step, logs)
+
+
+def write_metrics(path: Path, step: int, values: dict[str, Any]) -> None:
+    """Append one line of metrics."""
+    with disk_errors(path), path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps({"step": step, **values}) + "\n")
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """The whole lines of a metrics file; a line cut short by a kill is left out."""
+    lines = []
+    for line in path.read_text("utf-8").splitlines():
+        try:
+            lines.append(json.loads(line))
+        except ValueError:
+            continue
+    return lines
+
+
+class Validation(TrainerCallback):
+    """The base takes part in the choice of the best model, and the last step is validated too."""
+
+    def __init__(self, base_score: float) -> None:
+        self.base_score = base_score
+
+    def on_train_begin(
+        self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """The score to beat at first is that of step 0."""
+        if state.global_step == 0:
+            state.best_metric = self.base_score
+
+    def on_step_end(
+        self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Validate after the last step, whatever the interval."""
+        if state.global_step >= state.max_steps:
+            control.should_evaluate = True
+
+
+class Epochs(TrainerCallback):
+    """Tells the collator which epoch it is in: a crop depends on it."""
+
+    def __init__(self, trainer: ContrastiveTrainer) -> None:
+        self.collator = trainer.data_collator
+
+    def on_epoch_begin(
+        self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Another epoch, other crops."""
+        self.collator.epoch = int(state.epoch or 0)
+
+
+class Guard(TrainerCallback):
+    """Nothing but numbers is logged, validated or saved."""
+
+    def __init__(self, trainer: ContrastiveTrainer) -> None:
+        self.trainer = trainer
+
+    def on_step_end(
+        self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Check whenever something is about to be written."""
+        if control.should_log or control.should_evaluate or control.should_save:
+            self.trainer.check_finite()
+
+
+class Interrupt(TrainerCallback):
+    """Ctrl-C (or a polite kill) ends the run after the step, with a checkpoint. Twice: at once."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def on_train_begin(
+        self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Listen."""
+        self._before = {s: signal.signal(s, self._ask) for s in (signal.SIGINT, signal.SIGTERM)}
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        if self.asked:
+            raise KeyboardInterrupt
+        self.asked = True
+
+    def on_step_end(
+        self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Save and stop when asked."""
+        if self.asked:
+            control.should_save = control.should_training_stop = True
+
+    def on_train_end(
+        self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Stop listening."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+
+class Progress(ProgressCallback):
+    """The library's bar with rate and time left; a line where clustering starts, and one for
+    each validation."""
+
+    def __init__(self, loss: Any, metric: str) -> None:
+        super().__init__()
+        self.loss = loss
+        self.metric = metric
+        self.clustering = isinstance(loss, ClusterNSLoss) and loss.centroids.started
+
+    def on_step_end(
+        self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Say when clustering starts."""
+        super().on_step_end(args, state, control, **kwargs)
+        if self.training_bar is None or self.clustering or not isinstance(self.loss, ClusterNSLoss):
+            return
+        if self.loss.centroids.started:
+            self.clustering = True
+            self.training_bar.write(
+                f"step {self.loss.centroids.started_at}: clustering starts, "
+                f"{len(self.loss.centroids)} centroids",
+                file=sys.stderr,
+            )
+
+    def on_log(
+        self,
+        args: Arguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Show the loss beside the bar."""
+        if self.training_bar is not None and logs and "loss" in logs:
+            self.training_bar.set_postfix(loss=f"{logs['loss']:.3f}")
+
+    def on_evaluate(
+        self,
+        args: Arguments,
+        state: TrainerState,
+        control: TrainerControl,
+        metrics: dict[str, float] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """One line for each validation."""
+        super().on_evaluate(args, state, control, metrics=metrics, **kwargs)
+        if self.training_bar is not None and metrics and self.metric in metrics:
+            # The library has not yet compared this score with the best one.
+            score, best = metrics[self.metric], state.best_metric
+            mark = "  best so far" if best is None or score > best else f"  (best {best:.4f})"
+            line = f"step {state.global_step}: {self.metric[5:]} {score:.4f}{mark}"
+            self.training_bar.write(line, file=sys.stderr)

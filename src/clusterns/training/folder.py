@@ -1,0 +1,110 @@
+"""The run folder: what a run leaves behind, and where.
+
+recipe.yaml     the resolved recipe
+run.json        versions, command, corpus, state of the run
+metrics.jsonl   loss, diagnostics and validations, a line of JSON each
+checkpoints/    everything that a resume needs
+model/          the final SentenceTransformer, with its model card
+results.json    what came out: scores before and after, the best step
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from clusterns.errors import UserError
+from clusterns.files import disk_errors, read_json, whole_file, write_json
+from clusterns.training.recipe import Recipe, load_recipe
+
+LIBRARIES = (
+    "clusterns",
+    "torch",
+    "transformers",
+    "sentence-transformers",
+    "datasets",
+    "accelerate",
+)
+
+
+class RunFolder:
+    """Paths and records of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.recipe_file = path / "recipe.yaml"
+        self.run_file = path / "run.json"
+        self.metrics_file = path / "metrics.jsonl"
+        self.checkpoints = path / "checkpoints"
+        self.model = path / "model"
+        self.results_file = path / "results.json"
+
+    @property
+    def is_run(self) -> bool:
+        """Whether a run was begun here."""
+        return self.run_file.is_file()
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the run came to its end: the results are written last."""
+        return self.results_file.is_file()
+
+    def check(self, resume: bool) -> None:
+        """Refuse a folder that this run must not write to."""
+        if self.path.exists() and not self.path.is_dir():
+            raise UserError(f"--output {self.path} is a file; name a folder.")
+        if self.is_run:
+            if not resume:
+                raise UserError(
+                    f"--output {self.path} holds a run already: add --resume to go on with it, or "
+                    "name another folder."
+                )
+        elif self.path.is_dir() and any(self.path.iterdir()):
+            raise UserError(
+                f"--output {self.path} is not empty and holds no run: name another folder."
+            )
+        elif resume:
+            raise UserError(f"--resume: there is no run in {self.path}.")
+
+    def create(self, recipe: Recipe, corpus: dict[str, Any]) -> None:
+        """Begin a run: write the recipe, then the record that makes this folder a run."""
+        with disk_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+        with whole_file(self.recipe_file) as temporary:
+            temporary.write_text(recipe.to_yaml(), "utf-8")
+        write_json(
+            self.run_file,
+            {
+                "command": ["clusterns", *sys.argv[1:]],
+                "versions": {name: version(name) for name in LIBRARIES},
+                "python": platform.python_version(),
+                "machine": f"{platform.system()} {platform.machine()}",
+                "corpus": corpus,
+            },
+        )
+
+    def check_same(self, recipe: Recipe, fingerprint: str) -> None:
+        """A resumed run goes on with the recipe and the text that it began with."""
+        begun = load_recipe(str(self.recipe_file))
+        for key, value in recipe.model_dump().items():
+            if key != "description" and getattr(begun, key) != value:
+                raise UserError(
+                    f"--resume: {key} = {value!r} differs from the run in {self.path}, which has "
+                    f"{getattr(begun, key)!r}. Resume with the same settings, or name another folder."
+                )
+        if self.record["corpus"]["fingerprint"] != fingerprint:
+            raise UserError(
+                f"--resume: the corpus is not the text that the run in {self.path} began with."
+            )
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The record of the run."""
+        return read_json(self.run_file)
+
+    def note(self, **values: Any) -> None:
+        """Add to the record."""
+        write_json(self.run_file, {**self.record, **values})

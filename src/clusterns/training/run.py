@@ -1,0 +1,281 @@
+"""One run: a recipe and rows of text in, a run folder with a better model out."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainingArguments
+from sentence_transformers.base.evaluation import BaseEvaluator
+from transformers import EarlyStoppingCallback, PrinterCallback, ProgressCallback, set_seed
+
+from clusterns.console import say
+from clusterns.encoder import (
+    add_masked_lm_head,
+    add_training_head,
+    load_base,
+    pooling_of,
+    resolve_base,
+    without_training_parts,
+)
+from clusterns.errors import UserError
+from clusterns.files import whole_folder, write_json
+from clusterns.losses import ClusterNSLoss, ContrastiveLoss
+from clusterns.methods import clusterns, simcse
+from clusterns.training.callbacks import (
+    Epochs,
+    Guard,
+    Interrupt,
+    Metrics,
+    Progress,
+    Validation,
+    write_metrics,
+)
+from clusterns.training.checkpoints import last_checkpoint, load_loss
+from clusterns.training.folder import RunFolder
+from clusterns.training.recipe import Recipe
+from clusterns.training.trainer import ContrastiveTrainer
+from clusterns.views import ViewCollator
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What came out of a run."""
+
+    metric: str
+    """Name of the validation score."""
+    base_score: float
+    """The score of the base, at step 0."""
+    best_score: float
+    """The score of the final model."""
+    best_step: int
+    """The step that the final model is from; 0 where nothing beat the base."""
+    steps: int
+    """Steps that were trained."""
+    clustering_started_at: int | None
+    """The step at which clustering started, if it did."""
+
+
+class Interrupted(Exception):  # noqa: N818 - not an error
+    """The user asked the run to stop; it was saved."""
+
+
+def build_model(recipe: Recipe) -> SentenceTransformer:
+    """The base of a recipe with its train-only heads, the same for the same seed."""
+    set_seed(recipe.seed)
+    base = resolve_base(recipe.base)
+    model = load_base(base, recipe.pooling)
+    plain_cls = recipe.pooling == "cls" and pooling_of(model) == "cls" and len(model) == 2
+    if recipe.head if recipe.head is not None else plain_cls:
+        add_training_head(model)
+    if recipe.masked_lm_weight:
+        add_masked_lm_head(model, base)
+    return model
+
+
+def build_loss(recipe: Recipe, model: SentenceTransformer, texts: Any) -> ContrastiveLoss:
+    """The loss of a recipe's method."""
+    if recipe.method == "simcse":
+        return simcse(model, recipe)
+    return clusterns(model, recipe, recipe.seed, texts)
+
+
+def build_collator(recipe: Recipe, model: SentenceTransformer) -> ViewCollator:
+    """Tokenises as the model's users will: with its default prompt, where it has one."""
+    prompt = model.prompts.get(model.default_prompt_name) if model.default_prompt_name else None
+    return ViewCollator(
+        preprocess_fn=model.preprocess,
+        prompts=prompt or None,
+        max_length=recipe.max_length,
+        positives=recipe.positives,
+        crop_min=recipe.crop_min,
+        seed=recipe.seed,
+    )
+
+
+def train(
+    recipe: Recipe,
+    dataset: Dataset,
+    evaluator: BaseEvaluator,
+    folder: RunFolder,
+    *,
+    resume: bool = False,
+    corpus: dict[str, Any] | None = None,
+    quiet: bool = False,
+) -> RunResult:
+    """Train on ``dataset`` (column ``text``) and keep the model that ``evaluator`` scores best.
+
+    Args:
+        recipe: all settings.
+        dataset: the training sentences.
+        evaluator: gives the score of a model; its ``primary_metric`` decides.
+        folder: the run folder, checked.
+        resume: go on from the last whole checkpoint.
+        corpus: facts about the corpus for the record; ``fingerprint`` identifies the text.
+        quiet: no progress bar.
+    """
+    corpus = {"fingerprint": "", **(corpus or {})}
+    folder.check(resume)
+    check_batches(recipe, len(dataset))
+    model = build_model(recipe)
+    if resume:
+        folder.check_same(recipe, corpus["fingerprint"])
+    elif is_main_process():
+        folder.create(recipe, corpus)
+    loss = build_loss(recipe, model, dataset["text"])
+    checkpoint = last_checkpoint(folder.checkpoints) if resume else None
+
+    metric, base_score = _base_score(model, evaluator, folder)
+    interrupt = Interrupt()
+    trainer = ContrastiveTrainer(
+        model=model,
+        args=_arguments(recipe, folder, metric),
+        train_dataset=dataset.select_columns("text"),
+        loss=loss,
+        evaluator=evaluator,
+        data_collator=build_collator(recipe, model),
+        callbacks=[Metrics(folder.metrics_file), Validation(base_score), interrupt],
+    )
+    trainer.remove_callback(PrinterCallback)
+    trainer.remove_callback(ProgressCallback)
+    trainer.add_callback(Guard(trainer))
+    trainer.add_callback(Epochs(trainer))
+    if recipe.patience:
+        trainer.add_callback(EarlyStoppingCallback(recipe.patience))
+    if not quiet:
+        trainer.add_callback(Progress(loss, metric))
+    if checkpoint is not None:
+        load_loss(loss, checkpoint)
+        say(f"Going on from {checkpoint.name}.")
+    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+
+    if interrupt.asked:
+        raise Interrupted(f"stopped at step {trainer.state.global_step}, which is saved")
+    return _finish(recipe, trainer, evaluator, folder, metric, base_score)
+
+
+def check_batches(recipe: Recipe, rows: int) -> None:
+    """Refuse a corpus that does not fill a batch, or a batch that the devices cannot share."""
+    if rows < recipe.batch_size:
+        raise UserError(
+            f"the corpus has {rows} sentences for training, fewer than batch_size = "
+            f"{recipe.batch_size}: lower batch_size or add text."
+        )
+
+
+def is_main_process() -> bool:
+    """Whether this process writes the files."""
+    return not torch.distributed.is_initialized() or torch.distributed.get_rank() == 0
+
+
+def _base_score(
+    model: SentenceTransformer, evaluator: BaseEvaluator, folder: RunFolder
+) -> tuple[str, float]:
+    """Validate step 0, once in the life of a run."""
+    record = folder.record
+    if "base_score" not in record:
+        scores = evaluator(model)
+        metric = f"eval_{evaluator.primary_metric}"
+        folder.note(metric=metric, base_score=scores[evaluator.primary_metric])
+        write_metrics(folder.metrics_file, 0, {f"eval_{k}": v for k, v in scores.items()})
+        record = folder.record
+        say(f"step 0: {record['metric'][5:]} {record['base_score']:.4f}  (the base)")
+    return record["metric"], record["base_score"]
+
+
+def _arguments(
+    recipe: Recipe, folder: RunFolder, metric: str
+) -> SentenceTransformerTrainingArguments:
+    args = SentenceTransformerTrainingArguments(
+        output_dir=str(folder.checkpoints),
+        num_train_epochs=recipe.epochs,
+        max_steps=recipe.max_steps or -1,
+        learning_rate=recipe.learning_rate,
+        warmup_steps=recipe.warmup_steps,
+        weight_decay=recipe.weight_decay,
+        max_grad_norm=recipe.max_grad_norm,
+        bf16=recipe.precision == "bf16",
+        fp16=recipe.precision == "fp16",
+        seed=recipe.seed,
+        dataloader_drop_last=True,
+        dataloader_num_workers=recipe.workers,
+        eval_strategy="steps",
+        eval_steps=recipe.eval_steps,
+        save_strategy="steps",
+        save_steps=recipe.eval_steps,
+        save_total_limit=1,
+        load_best_model_at_end=True,
+        metric_for_best_model=metric,
+        greater_is_better=True,
+        restore_callback_states_from_checkpoint=True,
+        logging_steps=recipe.log_steps,
+        logging_nan_inf_filter=False,
+        report_to=list(recipe.report_to) or "none",
+    )
+    per_device, left = divmod(recipe.batch_size, args.world_size)
+    if left:
+        raise UserError(
+            f"batch_size = {recipe.batch_size} cannot be shared by {args.world_size} processes."
+        )
+    args.per_device_train_batch_size = per_device
+    return args
+
+
+def _finish(
+    recipe: Recipe,
+    trainer: ContrastiveTrainer,
+    evaluator: BaseEvaluator,
+    folder: RunFolder,
+    metric: str,
+    base_score: float,
+) -> RunResult:
+    """Save the best model without its train-only parts, and the results."""
+    state = trainer.state
+    best_step = state.best_global_step or 0
+    model = without_training_parts(trainer.model)
+    if best_step == 0:
+        say(
+            f"Nothing beat the base ({metric[5:]} {base_score:.4f} at step 0): "
+            "the final model is the one this run started from."
+        )
+        card = model.model_card_data
+        model = without_training_parts(build_model(recipe))
+        model.model_card_data = card
+    best = state.best_metric
+    assert best is not None
+    loaded = evaluator(model)[evaluator.primary_metric]
+    if not math.isclose(loaded, best, rel_tol=0, abs_tol=1e-4):
+        raise RuntimeError(
+            f"the model loaded at the end scores {loaded:.6f}, the best checkpoint scored {best:.6f}"
+        )
+    loss = trainer.loss
+    started_at = loss.centroids.started_at if isinstance(loss, ClusterNSLoss) else None
+    if isinstance(loss, ClusterNSLoss) and started_at is None:
+        say(
+            "Clustering never started: the in-batch similarity stayed above "
+            f"sigma = {recipe.sigma}, so this run trained as SimCSE. Raise sigma or set start_step."
+        )
+    result = RunResult(
+        metric=metric.removeprefix("eval_"),
+        base_score=base_score,
+        best_score=best,
+        best_step=best_step,
+        steps=state.global_step,
+        clustering_started_at=started_at,
+    )
+    if is_main_process():
+        save_final(model, folder.model)
+        write_json(folder.results_file, asdict(result))
+        shutil.rmtree(folder.checkpoints / "eval", ignore_errors=True)
+    return result
+
+
+def save_final(model: SentenceTransformer, path: Path) -> None:
+    """Save the model for users, whole or not at all."""
+    with whole_folder(path) as temporary:
+        model.save_pretrained(str(temporary))

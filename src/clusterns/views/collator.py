@@ -1,0 +1,44 @@
+"""Sentences to the tokenised views of a training batch."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sentence_transformers.sentence_transformer.data_collator import SentenceTransformerDataCollator
+
+
+@dataclass
+class ViewCollator(SentenceTransformerDataCollator):
+    """Tokenise rows ``{"text": ...}`` as one view (dropout makes the other) or as two.
+
+    A crop is a function of (seed, epoch, sentence), not of a running generator: batches are
+    collated ahead of the step, so a running state could not be restored with a checkpoint.
+    """
+
+    positives: Literal["dropout", "crop"] = "dropout"
+    crop_min: float = 0.5
+    seed: int = 42
+    epoch: int = 0
+
+    def __call__(self, features: list[dict[str, Any]]) -> dict[str, Any]:
+        """Tokenise a batch of rows."""
+        texts = [row["text"] for row in features]
+        if self.positives == "dropout":
+            return super().__call__([{"anchor": text} for text in texts])
+        return super().__call__([self._cropped(text) for text in texts])
+
+    def _cropped(self, text: str) -> dict[str, str]:
+        generator = random.Random(f"{self.seed} {self.epoch} {zlib.crc32(text.encode())}")
+        return {"anchor": text, "positive": crop(text, self.crop_min, generator)}
+
+
+def crop(text: str, shortest: float, generator: random.Random) -> str:
+    """A random run of the words of ``text``, at least ``shortest`` of them (a share), never none."""
+    words = text.split()
+    least = max(1, round(shortest * len(words)))
+    length = generator.randint(least, len(words))
+    start = generator.randint(0, len(words) - length)
+    return " ".join(words[start : start + length])
