@@ -21,7 +21,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             yield temporary
-            os.replace(temporary, path)
+            temporary.replace(path)
         finally:
             temporary.unlink(missing_ok=True)
 
@@ -36,7 +36,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
         try:
             yield temporary
             shutil.rmtree(path, ignore_errors=True)
-            os.replace(temporary, path)
+            temporary.replace(path)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 

@@ -93,7 +93,7 @@ def _attached(
     if isinstance(text, ast.Tuple | ast.List):  # attributes of a class
         return
     places, docstrings = (
-        [part.value for part in parts if isinstance(part, ast.Constant) and part.value]
+        [str(part.value) for part in parts if isinstance(part, ast.Constant) and part.value]
         for parts in (target, ast.walk(text))
     )
     if isinstance(node, ast.Assign):
@@ -104,4 +104,4 @@ def _attached(
     else:
         module, _, name = ast.unparse(target[0]).rpartition(".")
     if docstrings:
-        yield module, name, "function", str(docstrings[0])
+        yield module, name, "function", docstrings[0]

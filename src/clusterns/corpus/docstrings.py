@@ -11,13 +11,15 @@ import sysconfig
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from datasets import Dataset
 from tqdm.auto import tqdm
 
 from clusterns.corpus.docstring_files import Documented, SourceFile, read_source
-from clusterns.corpus.public_names import Names, public_names
+from clusterns.corpus.prepare import Corpus, CorpusReport
+from clusterns.corpus.public_names import Names, is_public, public_names
 from clusterns.errors import UserError
 
 # Tests have no documentation, and a vendored package is a copy of another.
@@ -47,7 +49,10 @@ class Docstring:
 
 @dataclass(frozen=True)
 class DocstringReport:
-    """How much was found; ``skipped`` files are not Python that this version can parse."""
+    """How much was found; ``skipped`` files are not Python that this version can parse.
+
+    ``objects`` are the public ones; the docstrings of private ones are text to train on as well.
+    """
 
     packages: int
     files: int
@@ -73,12 +78,12 @@ class DocstringReport:
 class DocstringCorpus:
     """Docstrings to train on, to evaluate with and to search in.
 
-    ``sentences`` has the columns ``text`` and ``name``: one distinct sentence a row, none of which
-    occurs in an object that is held out. ``objects`` has all of them, a row each: ``name``,
+    ``corpus`` has the columns ``text`` and ``name``: one distinct sentence a row, none of which
+    occurs in an object that is held out. ``objects`` has a row for each public object: ``name``,
     ``kind``, ``package``, ``subpackage``, ``summary``, ``rest`` (sentences), ``held_out``.
     """
 
-    sentences: Dataset
+    corpus: Corpus
     objects: Dataset
     report: DocstringReport
 
@@ -92,7 +97,7 @@ def docstring_corpus(
 ) -> DocstringCorpus:
     """Read the docstrings of the packages in ``folders``: by default, of this environment.
 
-    Every tenth object or so (``held_out``), chosen by a hash of its name, is kept from training.
+    The share ``held_out`` of the public objects, chosen by a hash of the name, is kept from training.
     """
     folders = folders or installed_folders()
     files = [file for folder in folders for file in _source_files(folder)]
@@ -100,18 +105,19 @@ def docstring_corpus(
     objects = _name_objects([source for source in sources if source is not None])
     if not objects:
         raise UserError(f"no docstrings in {', '.join(map(str, folders))}.")
-    is_held_out = [_is_held_out(item.name, held_out) for item in objects]
-    sentences = _training_sentences(objects, is_held_out)
+    public = [item for item in objects if is_public(item.name)]
+    apart = {item.name for item in public if _share(item.name) < held_out}
+    corpus = _training_sentences(objects, apart)
     report = DocstringReport(
         packages=len({item.package for item in objects}),
         files=len(files),
         skipped=sources.count(None),
-        objects=len(objects),
-        held_out=sum(is_held_out),
-        sentences=len(sentences),
+        objects=len(public),
+        held_out=len(apart),
+        sentences=len(corpus.dataset),
     )
-    rows = Dataset.from_list([asdict(item) for item in objects])
-    return DocstringCorpus(sentences, rows.add_column("held_out", is_held_out), report)
+    rows = Dataset.from_list([{**vars(item), "held_out": item.name in apart} for item in public])
+    return DocstringCorpus(corpus, rows, report)
 
 
 def installed_folders() -> list[Path]:
@@ -137,19 +143,19 @@ def _read_all(
     files: list[SourceFile], processes: int, progress: bool
 ) -> Iterator[tuple[Names, list[Documented]] | None]:
     """Parse all files, in order. Parsing makes millions of objects and no cycles: no collector."""
-    method = "fork" if sys.platform == "linux" else "spawn"
-    bar = tqdm(
-        desc="Docstrings", total=len(files), unit=" files", disable=None if progress else True
+    bar = partial(
+        tqdm,
+        desc="Docstrings",
+        total=len(files),
+        unit=" files",
+        disable=None if progress else True,
     )
-    with (
-        bar,
-        ProcessPoolExecutor(
-            processes, multiprocessing.get_context(method), initializer=gc.disable
-        ) as pool,
-    ):
-        for source in pool.map(read_source, files, chunksize=64):
-            yield source
-            bar.update()
+    if processes == 1:
+        yield from bar(map(read_source, files))
+        return
+    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    with ProcessPoolExecutor(processes, context, initializer=gc.disable) as pool:
+        yield from bar(pool.map(read_source, files, chunksize=64))
 
 
 def _name_objects(sources: list[tuple[Names, list[Documented]]]) -> list[Docstring]:
@@ -175,20 +181,27 @@ def _name_objects(sources: list[tuple[Names, list[Documented]]]) -> list[Docstri
     return list(objects.values())
 
 
-def _is_held_out(name: str, share: float) -> bool:
-    digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "big") < share * 2**64
+def _share(name: str) -> float:
+    """Give a number from 0 to 1 that depends on the name only."""
+    digest = hashlib.sha256(name.encode()).digest()[:8]
+    return int.from_bytes(digest, "big") / 2**64
 
 
-def _training_sentences(objects: list[Docstring], is_held_out: list[bool]) -> Dataset:
-    """Give each distinct sentence once, with the object it came from first."""
+def _training_sentences(objects: list[Docstring], apart: set[str]) -> Corpus:
+    """Give each distinct sentence once, with the first object that has it."""
     names: dict[str, str] = {}
-    kept_back = set()
-    for item, held_out in zip(objects, is_held_out, strict=True):
-        for sentence in (item.summary, *item.rest):
-            if held_out:
-                kept_back.add(sentence)
-            else:
-                names.setdefault(sentence, item.name)
-    rows = [(text, name) for text, name in names.items() if text not in kept_back]
-    return Dataset.from_dict({"text": [row[0] for row in rows], "name": [row[1] for row in rows]})
+    held_out: set[str] = set()
+    read = 0
+    for item in objects:
+        sentences = (item.summary, *item.rest)
+        if item.name in apart:
+            held_out.update(sentences)
+            continue
+        read += len(sentences)
+        for sentence in sentences:
+            names.setdefault(sentence, item.name)
+    texts = [text for text in names if text not in held_out]
+    dataset = Dataset.from_dict({"text": texts, "name": [names[text] for text in texts]})
+    report = CorpusReport(read=read, duplicates=read - len(texts), kept=len(texts))
+    fingerprint = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:32]
+    return Corpus(dataset, report, fingerprint)

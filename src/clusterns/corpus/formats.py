@@ -93,7 +93,7 @@ def _json_texts(path: Path, raw: BinaryIO, column: str | None) -> Iterator[str |
             raise UserError(f"{where} is not JSON ({error}).") from error
         if not isinstance(record, dict):
             raise UserError(f"{where} is not a JSON object; one object a line is needed.")
-        if column not in record:
+        if column is None or column not in record:
             strings = [key for key, value in record.items() if isinstance(value, str | None)]
             column = choose_column(where, record, strings, column)
         yield _json_text(where, column, record[column])

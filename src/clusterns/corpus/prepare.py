@@ -158,7 +158,7 @@ def _load(path: Path, fingerprint: str) -> Corpus | None:
 
 def _fingerprint(sources: Sequence[Source], settings: dict[str, Any]) -> str:
     content = [FORMAT_VERSION, settings, [source.identity() for source in sources]]
-    return hashlib.blake2b(json.dumps(content).encode(), digest_size=16).hexdigest()
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
 
 
 def _report_path(path: Path) -> Path:

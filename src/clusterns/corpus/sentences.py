@@ -10,17 +10,21 @@ import re
 import pyarrow as pa
 
 _CLOSING = r"[\"'”’»)\]]*(?:\[\d+\])*"
-_END = re.compile(rf"(?P<mark>[.!?…]+){_CLOSING}(?P<gap>\s+)|[。！？]+[”’」』）]*\s*")
+_END = re.compile(rf"(?P<mark>[.!?…]+){_CLOSING}\s+|[。！？]+[”’」』）]*\s*")
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _OPENING = "\"'“‘«([¿¡"
 
-# Never the end of a sentence: a name, a number or an explanation follows.
-_ABBREVIATIONS = frozenset(
-    ["mr", "mrs", "ms", "dr", "prof", "st", "mt", "ft", "gen", "col", "lt", "sgt", "capt", "cmdr", "maj", "adm", "rep", "sen", "gov", "pres", "rev", "hon", "messrs", "vs", "cf", "viz", "ca", "approx", "resp", "incl", "esp", "bzw", "z.b", "d.h"]
+# Never the end of a sentence: a name or an explanation follows.
+_ABBREVIATION = re.compile(
+    "mr|mrs|ms|dr|prof|st|mt|ft|gen|col|lt|sgt|capt|cmdr|maj|adm|rep|sen|gov|pres|rev|hon|messrs|"
+    "vs|cf|viz|ca|approx|resp|incl|esp|bzw",
+    re.IGNORECASE,
 )
 # Not the end where a number follows.
-_NUMBERED = frozenset(
-    ["no", "nos", "nr", "fig", "figs", "eq", "eqs", "vol", "vols", "p", "pp", "ch", "sec", "art", "ver", "op", "tab", "jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec"]
+_NUMBERED = re.compile(
+    "nos?|nr|figs?|eqs?|vols?|pp?|ch|sec|art|ver|op|tab|"
+    "jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec",
+    re.IGNORECASE,
 )
 # "J", "U.S", "e.g", "J.R.R"; but "a.m" and "p.m" often do end a sentence.
 _INITIALS = re.compile(r"(?!(?:a\.m|p\.m)$)(?:[^\W\d_]\.)*[^\W\d_]", re.IGNORECASE)
@@ -66,7 +70,6 @@ def _is_boundary(before: str, end: re.Match[str], after: str) -> bool:
     if end["mark"] != ".":
         return True
     word = before[before.rfind(" ") + 1 :].lstrip(_OPENING + "-–—")
-    if _INITIALS.fullmatch(word) or _ORDINAL.fullmatch(word):
+    if _NUMBERED.fullmatch(word) and following.isdigit():
         return False
-    word = word.lower()
-    return word not in _ABBREVIATIONS and not (word in _NUMBERED and following.isdigit())
+    return not any(rule.fullmatch(word) for rule in (_ABBREVIATION, _INITIALS, _ORDINAL))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,9 +42,8 @@ class FileSource:
 
     def identity(self) -> str:
         """Hash the file's bytes, and how they are read: equal size and time prove nothing."""
-        digest = hashlib.blake2b(file_format(self.path).encode(), digest_size=16)
-        digest.update(self.path.suffix.encode())
-        with self.path.open("rb") as file:
+        digest = hashlib.sha256(f"{file_format(self.path)} {self.path.suffix} ".encode())
+        with _readable(self.path), self.path.open("rb") as file:
             while block := file.read(1 << 20):
                 digest.update(block)
         return digest.hexdigest()
@@ -51,7 +51,7 @@ class FileSource:
     def batches(self, column: str | None, advance: Advance) -> Iterator[pa.Array]:
         """Yield the texts in batches, and tell ``advance`` how many more bytes were read."""
         done = 0
-        with self.path.open("rb") as raw:
+        with _readable(self.path), self.path.open("rb") as raw:
             for batch in read_file(self.path, raw, column):
                 yield batch
                 advance(raw.tell() - done)
@@ -101,7 +101,11 @@ def find_sources(names: Sequence[str]) -> list[Source]:
     """Find every file or dataset that ``names`` stand for, in their order."""
     if not names:
         raise UserError("name at least one file, folder or Hub dataset as the corpus.")
-    return [source for name in names for source in _find(name)]
+    found: list[Source] = []
+    for name in names:
+        with _readable(name):
+            found += _find(name)
+    return found
 
 
 def _find(name: str) -> list[Source]:
@@ -129,6 +133,15 @@ def _find(name: str) -> list[Source]:
             f"{_one_line(error)}"
         ) from error
     return [HubSource(dataset, config or None, split or "train", revision)]
+
+
+@contextmanager
+def _readable(name: object) -> Iterator[None]:
+    """Turn a refusal of the operating system into one clear sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"cannot read {name}: {error.strerror or error}.") from error
 
 
 def _is_visible_data(file: Path, folder: Path) -> bool:

@@ -10,7 +10,7 @@ class EncoderSettings(Settings):
     """Which encoder is trained, and how its states become one vector."""
 
     base: str | None = None
-    """Folder or Hub name of the pretrained encoder, or minibert. Empty: BERT-base, or minibert where the Hub is out of reach."""
+    """The pretrained encoder: folder, Hub name or minibert. Empty: BERT-base, or minibert without the Hub."""
     pooling: PoolingMode = "auto"
     """How a plain encoder is pooled: cls or mean (auto: mean). A SentenceTransformer keeps its own."""
     head: bool | None = None

@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from clusterns.evaluation.data import MissingData
 from clusterns.evaluation.results import Results
+from clusterns.evaluation.sets import ScoredPairs
+from clusterns.evaluation.tables import AVERAGE, Table
 
 Floats = NDArray[np.float64]
 
@@ -84,22 +87,21 @@ def find_differences(
     rounds: int = 1000,
     seed: int = 0,
 ) -> list[Difference]:
-    """Compare every two models on every set that both have answers for, and on the averages.
+    """Compare every two models on every set that all have answers for, and on the averages.
 
     Args:
         models: with their row-by-row answers.
-        gold: the gold scores of each STS set, by the key of its answers (``sts/STS12``).
+        gold: the gold scores of sets of pairs, by the key of the answers (``sts/STS12``).
         rounds: bootstrap resamples.
         seed: of the resampling.
     """
-    shared = set.intersection(*(set(model.items) for model in models)) if models else set()
     samples: dict[str, dict[str, Floats]] = {}
-    for key in sorted(shared, key=list(models[0].items).index if models else None):
+    for key in comparable(models):
         answers = np.column_stack([model.items[key].astype(np.float64) for model in models])
         suite, name = key.split("/", 1)
         if suite == "transfer":
             found = bootstrap(answers, answers[:, 0], accuracy_columns, rounds, seed)
-        elif key in gold and len(gold[key]) == len(answers):
+        elif key in gold:
             found = bootstrap(answers, gold[key], spearman_columns, rounds, seed)
         else:
             continue
@@ -111,12 +113,56 @@ def find_differences(
     ]
 
 
+def comparable(models: Sequence[Results]) -> list[str]:
+    """The keys of the answers that all models gave to the same rows."""
+    first, *others = models
+    found = []
+    for suite, result in first.suites.items():
+        for name, one in result.sets.items():
+            key = f"{suite}/{name}"
+            if all(key in m.items and digest_in(m, key) == one.digest for m in models):
+                found.append(key)
+    return found if others else []
+
+
+def digest_in(model: Results, key: str) -> str | None:
+    """The digest of the rows that a model's answers belong to."""
+    suite, name = key.split("/", 1)
+    sets = model.suites[suite].sets if suite in model.suites else {}
+    return sets[name].digest if name in sets else None
+
+
+def gold_scores(
+    models: Sequence[Results], find: Callable[[str], ScoredPairs]
+) -> tuple[dict[str, Floats], list[str]]:
+    """The gold scores of the sets of pairs that can be compared, and which were not to be had.
+
+    Benchmarks' scores are others' work and do not go into result files: they are read again.
+    """
+    gold: dict[str, Floats] = {}
+    without = []
+    for key in comparable(models):
+        suite, name = key.split("/", 1)
+        if suite == "own":
+            gold[key] = models[0].items[f"gold/{key}"]
+        elif suite == "sts":
+            try:
+                pairs = find(name)
+            except MissingData:
+                pairs = None
+            if pairs is not None and pairs.digest == digest_in(models[0], key):
+                gold[key] = pairs.scores
+            else:
+                without.append(name)
+    return gold, without
+
+
 def _differences_of(
     suite: str, sets: Mapping[str, Floats], names: Sequence[str]
 ) -> list[Difference]:
     tables = dict(sets)
     if len(sets) > 1:
-        tables["Avg."] = np.mean(list(sets.values()), axis=0)
+        tables[AVERAGE] = np.mean(list(sets.values()), axis=0)
     found = []
     for first in range(len(names)):
         for second in range(first + 1, len(names)):
@@ -135,3 +181,25 @@ def _differences_of(
                     )
                 )
     return found
+
+
+def difference_table(differences: Sequence[Difference]) -> Table:
+    """A row for every two models and suite: the average's interval, and where it is real."""
+    table = Table("Differences (points)", ["on average", "95 % interval", "real on", "not on"])
+    groups: dict[tuple[str, str, str], list[Difference]] = {}
+    for one in differences:
+        groups.setdefault((one.suite, one.first, one.second), []).append(one)
+    for (suite, first, second), group in groups.items():
+        whole, sets = group[-1], [one for one in group if one.name != AVERAGE]
+        cells: list[float | str | None] = [
+            f"{whole.points:+.2f}{'' if whole.real else ' (not real)'}",
+            f"{whole.low:+.2f} to {whole.high:+.2f}",
+            ", ".join(f"{one.name} {one.points:+.1f}" for one in sets if one.real),
+            ", ".join(f"{one.name} {one.points:+.1f}" for one in sets if not one.real),
+        ]
+        table.rows.append((f"{suite}: {first} over {second}", cells))
+    table.notes.append(
+        "Paired bootstrap over the rows of each set: real where the 95 % interval leaves out 0. "
+        "Training seeds are another source of chance."
+    )
+    return table

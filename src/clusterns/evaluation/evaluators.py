@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from sentence_transformers.base.evaluation import BaseEvaluator
 
+from clusterns.errors import UserError
+from clusterns.evaluation.data import EvaluationData
 from clusterns.evaluation.embed import Embedder
+from clusterns.evaluation.results import LOWER_IS_BETTER, Results
 from clusterns.evaluation.sets import ScoredPairs
 from clusterns.evaluation.sts import cosines_of, spearman
+from clusterns.evaluation.suites import RUNNERS, Bench
 
 
 class ScoredPairsEvaluator(BaseEvaluator):
@@ -30,5 +36,40 @@ class ScoredPairsEvaluator(BaseEvaluator):
         """Evaluate a model; returns the one metric."""
         embed = Embedder(model, self.batch_size)
         metrics = {self.primary_metric: spearman(cosines_of(embed, self.pairs), self.pairs.scores)}
+        self.store_metrics_in_model_card_data(model, metrics, epoch, steps)
+        return metrics
+
+
+class SuiteEvaluator(BaseEvaluator):
+    """A whole suite as an evaluator: ``<suite>_<set>`` for each set, and ``<suite>_mean``.
+
+    Args:
+        suite: sts, transfer, clustering or geometry.
+        data: the folder of the data; by default CLUSTERNS_DATA, else the Hub.
+        seeds: K-means runs, for clustering.
+        batch_size: sentences a forward pass.
+    """
+
+    def __init__(
+        self, suite: str, data: Path | None = None, seeds: int = 10, batch_size: int = 128
+    ) -> None:
+        super().__init__()
+        if suite not in RUNNERS:
+            raise UserError(f"there is no suite {suite!r}: choose from {', '.join(RUNNERS)}.")
+        self.suite = suite
+        self.data = EvaluationData(data)
+        self.seeds = seeds
+        self.batch_size = batch_size
+        self.greater_is_better = suite not in LOWER_IS_BETTER
+        self.primary_metric = f"{suite}_mean"
+
+    def __call__(
+        self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
+    ) -> dict[str, float]:
+        """Evaluate a model on the sets that are at hand."""
+        bench = Bench(Embedder(model, self.batch_size), self.data, self.seeds)
+        sets = RUNNERS[self.suite](bench, Results("")).sets
+        values = {f"{self.suite}_{name}": one.value for name, one in sets.items()}
+        metrics = values | {self.primary_metric: fmean(values.values())}
         self.store_metrics_in_model_card_data(model, metrics, epoch, steps)
         return metrics

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,6 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling, WordEmbeddings
 from sentence_transformers.sentence_transformer.modules.tokenizer import WhitespaceTokenizer
-from transformers.utils import logging
 
 from clusterns.encoder.base import is_sentence_transformer, resolve_base
 from clusterns.errors import UserError
@@ -59,12 +56,11 @@ def load_model(
         device: where to run; by default the best there is.
     """
     path = Path(name)
-    with quiet_loading():
-        if path.is_file():
-            _refuse(pooling, name, "word vectors are averaged")
-            model = load_word_vectors(path)
-        else:
-            model = _load_transformer(model_place(name), pooling, device)
+    if path.is_file():
+        _refuse(pooling, name, "word vectors are averaged")
+        model = load_word_vectors(path)
+    else:
+        model = _load_transformer(model_place(name), pooling, device)
     if max_length is not None:
         model.max_seq_length = max_length
     return model.eval()
@@ -84,6 +80,14 @@ def model_place(name: str) -> str:
 
 
 def _load_transformer(place: str, pooling: str | None, device: str | None) -> SentenceTransformer:
+    # Weights that a checkpoint lacks (BERT's pooler, which no pooling here uses) are drawn at
+    # random; with a fixed seed the model's fingerprint stays the same.
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return _load_seeded(place, pooling, device)
+
+
+def _load_seeded(place: str, pooling: str | None, device: str | None) -> SentenceTransformer:
     try:
         if is_sentence_transformer(place):
             _refuse(pooling, place, "it is a SentenceTransformer with a pooling of its own")
@@ -102,25 +106,6 @@ def _load_transformer(place: str, pooling: str | None, device: str | None) -> Se
     except (OSError, ValueError, ImportError) as error:
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise UserError(f"cannot load the model {place}: {first}") from error
-
-
-@contextmanager
-def quiet_loading() -> Iterator[None]:
-    """Load without Transformers' bars and reports, and the same way every time.
-
-    Weights that a checkpoint lacks (BERT's pooler, which no pooling here uses) are drawn at
-    random; with a fixed seed the model's fingerprint stays the same.
-    """
-    level = logging.get_verbosity()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        try:
-            yield
-        finally:
-            logging.set_verbosity(level)
-            logging.enable_progress_bar()
 
 
 def _refuse(pooling: str | None, name: str, reason: str) -> None:

@@ -14,6 +14,7 @@ from clusterns.errors import UserError
 from clusterns.files import read_json, whole_file, write_json
 
 FORMAT = 1
+RUN_FILE = "evaluation.json"  # in a run folder
 LOWER_IS_BETTER = ("geometry",)
 
 
@@ -29,6 +30,7 @@ class SetResult:
         source: the file or Hub set it was computed from.
         spread: standard deviation over K-means seeds, where there are several.
         details: further numbers, such as one for each subset.
+        digest: of the rows it stands on; models are compared row by row where it is equal.
     """
 
     value: float
@@ -38,6 +40,7 @@ class SetResult:
     source: str = ""
     spread: float | None = None
     details: dict[str, float] = field(default_factory=dict)
+    digest: str = ""
 
 
 @dataclass
@@ -75,13 +78,13 @@ class Results:
 
     @classmethod
     def read(cls, path: Path) -> Results:
-        """Read what ``write`` wrote; a run folder stands for its ``results.json``."""
+        """Read what ``write`` wrote; a run folder stands for the file of that name in it."""
         if path.is_dir():
-            if not (path / "results.json").is_file():
+            if not (path / RUN_FILE).is_file():
                 raise UserError(
-                    f"{path} has no results.json: make it with clusterns evaluate {path}."
+                    f"{path} has no {RUN_FILE}: make it with `clusterns evaluate {path}`."
                 )
-            path = path / "results.json"
+            path = path / RUN_FILE
         try:
             plain = read_json(path)
             if plain.pop("format") != FORMAT:

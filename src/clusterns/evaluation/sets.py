@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clusterns.errors import UserError
+
+
+def digest_of(texts: Iterable[str], numbers: NDArray[np.generic]) -> str:
+    """A short digest of rows and their order: equal ones can be compared row by row."""
+    digest = hashlib.blake2b("\n".join(texts).encode(), digest_size=8)
+    digest.update(np.asarray(numbers, dtype=np.float64).tobytes())
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,11 @@ class ScoredPairs:
     def sentences(self) -> list[str]:
         """Every sentence of both sides."""
         return [*self.sentences1, *self.sentences2]
+
+    @property
+    def digest(self) -> str:
+        """What these rows are, for a later comparison."""
+        return digest_of(self.sentences, self.scores)
 
 
 @dataclass(frozen=True)
@@ -93,6 +106,12 @@ class TransferTask:
     def source(self) -> str:
         """Where the task was read from."""
         return self.train.source
+
+    @property
+    def digest(self) -> str:
+        """What the rows are that it is scored on, for a later comparison."""
+        scored = self.test or self.train
+        return digest_of(scored.sentences, scored.labels)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from clusterns.console import say
 from clusterns.errors import UserError
+from clusterns.evaluation.classifier import Protocol
 from clusterns.evaluation.clustering import (
     Labels,
     adjusted_mutual_information,
@@ -73,7 +74,7 @@ def run_transfer(bench: Bench, results: Results) -> SuiteResult:
     """MR, CR, SUBJ, MPQA, SST-2, TREC and MRPC: accuracy of SentEval's classifier."""
     found, missing = _find(bench.data.task, TRANSFER)
     bench.embed([sentence for task in found.values() for sentence in task.sentences])
-    suite = SuiteResult({}, missing=missing, settings={"protocol": "SentEval", "seed": 1111})
+    suite = SuiteResult({}, missing=missing, settings=asdict(Protocol()))
     total = sum(count_ticks(task) for task in found.values())
     with tqdm(total=total, unit="fold", disable=not bench.progress) as bar:
         for name, task in found.items():
@@ -87,6 +88,7 @@ def run_transfer(bench: Bench, results: Results) -> SuiteResult:
                 bench.embed.truncation_rate(task.sentences),
                 _source(bench, task.source),
                 details=details,
+                digest=task.digest,
             )
             results.items[f"transfer/{name}"] = score.right
     suite.average = _average(suite, TRANSFER)
@@ -133,6 +135,7 @@ def run_own(
             raise UserError(f"two files are called {own.name}: rename one, results go by the name.")
         if isinstance(own, ScoredPairs):
             suite.sets[own.name] = scored_pairs_result(bench, own, results, f"own/{own.name}")
+            results.items[f"gold/own/{own.name}"] = own.scores
         elif isinstance(own, LabelledTexts):
             suite.sets[own.name] = labelled_texts_result(bench, own, "")
         else:
@@ -156,6 +159,7 @@ def scored_pairs_result(bench: Bench, pairs: ScoredPairs, results: Results, key:
         bench.embed.truncation_rate(pairs.sentences),
         _source(bench, pairs.source),
         details=details,
+        digest=pairs.digest,
     )
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from rich.table import Table as RichTable
 
 from clusterns.evaluation.results import LOWER_IS_BETTER, Results, SuiteResult
+from clusterns.files import whole_file
 
 AVERAGE = "Avg."
 AVERAGED = ("sts", "transfer", "clustering")
@@ -25,11 +27,11 @@ Published = Mapping[str, Mapping[str, float]]
 
 @dataclass
 class Table:
-    """Numbers in rows and columns, None where there is none, with the best of a column marked."""
+    """Numbers (or words) in rows and columns, None where there is none; the best are marked."""
 
     title: str
     columns: list[str]
-    rows: list[tuple[str, list[float | None]]] = field(default_factory=list)
+    rows: list[tuple[str, list[float | str | None]]] = field(default_factory=list)
     spreads: list[list[float | None]] = field(default_factory=list)
     lower_is_better: bool = False
     digits: int = 2
@@ -37,8 +39,8 @@ class Table:
 
     def best(self, column: int) -> float | None:
         """The best number of a column as it is printed; None where there is nothing to compare."""
-        values = [value for _, row in self.rows if (value := row[column]) is not None]
-        numbers = [round(value, self.digits) for value in values]
+        cells = [row[column] for _, row in self.rows]
+        numbers = [round(cell, self.digits) for cell in cells if isinstance(cell, float)]
         if len(numbers) < 2:
             return None
         return min(numbers) if self.lower_is_better else max(numbers)
@@ -50,8 +52,8 @@ class Table:
         for number, (label, values) in enumerate(self.rows):
             line = [label]
             for column, value in enumerate(values):
-                if value is None:
-                    line.append(nothing)
+                if not isinstance(value, float):
+                    line.append(value or nothing)
                     continue
                 text = f"{value:.{self.digits}f}"
                 if round(value, self.digits) == best[column]:
@@ -66,7 +68,8 @@ class Table:
         table = RichTable(title=self.title, caption="\n".join(self.notes) or None)
         table.add_column("Model")
         for column in self.columns:
-            table.add_column(column, justify="right", no_wrap=True)
+            words = any(isinstance(row[self.columns.index(column)], str) for _, row in self.rows)
+            table.add_column(column, justify="left" if words else "right", no_wrap=not words)
         for line in self.cells("[bold]{}[/bold]", " [dim]±{:.1f}[/dim]", "-"):
             table.add_row(*line)
         return table
@@ -141,7 +144,7 @@ def _add_average(table: Table, shared: list[str]) -> None:
         return
     table.columns.append(AVERAGE)
     for (_, values), spreads in zip(table.rows, table.spreads, strict=True):
-        numbers = [value for place in places if (value := values[place]) is not None]
+        numbers = [value for place in places if isinstance(value := values[place], float)]
         values.append(sum(numbers) / len(numbers) if len(numbers) == len(places) else None)
         spreads.append(None)
     table.notes.append(f"{AVERAGE}: over {', '.join(shared)}.")
@@ -173,6 +176,14 @@ def results_tables(
         )
         for suite in suites
     ]
+
+
+def write_tables(path: Path, tables: Sequence[Table]) -> None:
+    """Write tables to a .md or .tex file."""
+    latex = path.suffix.lower() == ".tex"
+    with whole_file(path) as temporary:
+        text = "\n".join(table.latex() if latex else table.markdown() for table in tables)
+        temporary.write_text(text, "utf-8")
 
 
 def _escape(text: str) -> str:

@@ -23,6 +23,18 @@ from clusterns.losses.functional import (
 HardNegatives = Literal["second", "nearest", "none"]
 FalseNegatives = Literal["margin", "mask", "positives", "none"]
 Variant = Literal["paper", "released"]
+CARD_SETTINGS = (
+    "sigma",
+    "start_step",
+    "hard_negatives",
+    "hard_negative_weight",
+    "false_negatives",
+    "margin_weight",
+    "alpha",
+    "beta",
+    "random_clusters",
+    "variant",
+)
 
 
 class ClusterNSLoss(ContrastiveLoss):
@@ -227,13 +239,12 @@ class ClusterNSLoss(ContrastiveLoss):
 
     def get_config_dict(self) -> dict[str, Any]:
         """Settings for the model card."""
-        names = ["sigma", "start_step", "hard_negatives", "hard_negative_weight", "false_negatives", "margin_weight", "alpha", "beta", "random_clusters", "variant"]
         return {
             **super().get_config_dict(),
             "clusters": len(self.centroids),
             "momentum": self.centroids.momentum,
             "initialisation": "batch" if self.corpus_vectors is None else "corpus",
-            **{name: getattr(self, name) for name in names},
+            **{name: getattr(self, name) for name in CARD_SETTINGS},
         }
 
     @property

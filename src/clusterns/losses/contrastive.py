@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,6 +64,10 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         masked_lm: the auxiliary masked-LM objective, or None.
         masked_lm_weight: its weight in the total.
     """
+
+    # Of the mixin, which the type checker does not see.
+    forward_cached: Callable[..., Tensor]
+    embed_minibatch_iter: Callable[..., Iterator[tuple[Tensor, Any]]]
 
     def __init__(
         self,

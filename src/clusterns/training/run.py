@@ -61,6 +61,9 @@ class RunResult:
     """The step at which clustering started, if it did."""
 
 
+METHOD_NAMES = {"simcse": "SimCSE", "clusterns": "ClusterNS"}
+
+
 class Interrupted(Exception):  # noqa: N818 - not an error
     """The user asked the run to stop; it was saved."""
 
@@ -75,6 +78,11 @@ def build_model(recipe: Recipe) -> SentenceTransformer:
         add_training_head(model)
     if recipe.masked_lm_weight:
         add_masked_lm_head(model, base)
+    card = model.model_card_data
+    # Examples would be sentences of the user's corpus.
+    card.generate_widget_examples = False
+    name = Path(base).name
+    card.model_name = f"{name} trained with {METHOD_NAMES[recipe.method]}"
     return model
 
 

@@ -1,0 +1,219 @@
+"""``clusterns evaluate``: a model in, its numbers out."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clusterns.errors import UserError
+
+if TYPE_CHECKING:
+    from clusterns.evaluation import LabelledTexts, Retrieval, ScoredPairs
+    from clusterns.evaluation.results import Results
+
+
+class Suite(str, Enum):
+    """What can be asked for with --suite."""
+
+    sts = "sts"
+    transfer = "transfer"
+    clustering = "clustering"
+    geometry = "geometry"
+    all = "all"
+    mteb = "mteb"
+
+
+def evaluate(
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="A run folder, a SentenceTransformer's path or Hub name, a plain Transformers "
+            "encoder (with --pooling; minibert is the one inside this package), or a text file of "
+            "word vectors in GloVe's format."
+        ),
+    ],
+    suite: Annotated[
+        list[Suite] | None,
+        typer.Option(
+            help="sts: STS12-16, STS-B, SICK-R. transfer: MR, CR, SUBJ, MPQA, SST-2, TREC, MRPC "
+            "with SentEval's classifier. clustering: eight short-text sets and DBpedia. geometry: "
+            "alignment, uniformity, anisotropy on STS-B. all: these four. mteb: tasks of the mteb "
+            "package. May be given several times. Without it: sts, or only your own sets where "
+            "you name some.",
+            show_default=False,
+        ),
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="CLUSTERNS_DATA",
+            help="Folder of the evaluation data: SentEval's layout, short-text files, DBpedia. "
+            "What is not in it comes from the Hugging Face Hub where the Hub has it.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Write the results to this file: .json (what `clusterns compare` reads, with the "
+            "row-by-row answers in a .npz beside it), .md or .tex. May be given several times. A "
+            "run folder keeps its results in evaluation.json by itself.",
+            show_default=False,
+        ),
+    ] = None,
+    pairs: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Your own scored pairs (csv, tsv, jsonl): sentence1, sentence2, score.",
+            show_default=False,
+        ),
+    ] = None,
+    labelled: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Your own labelled texts to cluster (csv, tsv, jsonl): label, text.",
+            show_default=False,
+        ),
+    ] = None,
+    queries: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Your own queries (csv, tsv, jsonl): query, relevant; one row for each relevant "
+            "text. All texts of the file are searched.",
+            show_default=False,
+        ),
+    ] = None,
+    pooling: Annotated[
+        str | None,
+        typer.Option(
+            help="How a plain encoder's token vectors become one: cls, mean, max, lasttoken, "
+            "first-last-avg or embedding-avg.",
+            show_default=False,
+        ),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            help="What to call the model in tables. Without it: MODEL.", show_default=False
+        ),
+    ] = None,
+    max_length: Annotated[
+        int | None,
+        typer.Option(
+            min=3,
+            help="Tokens to read of each sentence. Without it: what the model says.",
+            show_default=False,
+        ),
+    ] = None,
+    batch_size: Annotated[int, typer.Option(min=1, help="Sentences a forward pass.")] = 128,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="K-means runs for each clustering set; seeds 0, 1, ...")
+    ] = 10,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder that keeps embeddings, by the model's fingerprint, for the next call.",
+            show_default=False,
+        ),
+    ] = None,
+    mteb_task: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A task of the mteb suite. May be given several times. Without it: its STS tasks.",
+            show_default=False,
+        ),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(help="cpu, cuda, mps, ... Without it: the best one here.", show_default=False),
+    ] = None,
+) -> None:
+    """Evaluate an embedding model the way the paper does.
+
+    Example: clusterns evaluate sentence-transformers/all-MiniLM-L6-v2 --suite all --data SentEval
+    """
+    outputs = [_checked_output(path) for path in output or []]
+
+    from clusterns.cli.quiet import quiet_libraries
+    from clusterns.console import answers, say
+    from clusterns.evaluation.data import EvaluationData
+    from clusterns.evaluation.embed import Embedder, fingerprint
+    from clusterns.evaluation.models import load_model
+    from clusterns.evaluation.record import make_record
+    from clusterns.evaluation.results import RUN_FILE, Results
+    from clusterns.evaluation.suites import SUITES, Bench, run_own, run_suites
+    from clusterns.evaluation.tables import results_tables, write_tables
+
+    quiet_libraries()
+    own = _own_sets(pairs, labelled, queries)
+    asked = [one.value for one in suite or ([] if own else [Suite.sts])]
+    chosen = [one for one in SUITES if one in asked or "all" in asked]
+    evaluation_data = EvaluationData(data)
+    encoder = load_model(model, pooling, max_length, device)
+    embed = Embedder(encoder, batch_size, progress=True, cache=cache)
+    results = Results(
+        name or model,
+        {
+            "model": model,
+            "pooling": pooling,
+            "fingerprint": fingerprint(encoder),
+            "max_length": encoder.max_seq_length,
+        },
+        make_record(seed=1111, batch_size=batch_size, kmeans_seeds=seeds),
+    )
+    bench = Bench(embed, evaluation_data, seeds, progress=True)
+    run_suites(bench, chosen, results)
+    if own:
+        run_own(bench, own, results)
+    if "mteb" in asked:
+        from clusterns.evaluation.mteb_suite import DEFAULT_TASKS, run_mteb
+
+        results.suites["mteb"] = run_mteb(encoder, mteb_task or DEFAULT_TASKS, batch_size)
+    results.model["dimension"] = embed.dimension
+
+    tables = results_tables([results])
+    for table in tables:
+        answers.print(table.rich())
+    if (Path(model) / "model").is_dir():
+        _keep(results, Path(model) / RUN_FILE)
+    for path in outputs:
+        if path.suffix.lower() == ".json":
+            results.write(path)
+        else:
+            write_tables(path, tables)
+        say(f"Written: {path}")
+
+
+def _checked_output(path: Path) -> Path:
+    """Refuse what cannot be written now, not after an hour of work."""
+    if path.suffix.lower() not in (".json", ".md", ".tex"):
+        raise UserError(f"--output {path}: results are written as .json, .md or .tex.")
+    if path.is_dir():
+        raise UserError(f"--output {path} is a folder; name a file.")
+    return path
+
+
+def _own_sets(
+    pairs: list[Path] | None, labelled: list[Path] | None, queries: list[Path] | None
+) -> list[ScoredPairs | LabelledTexts | Retrieval]:
+    from clusterns.evaluation import read_labelled_texts, read_queries, read_scored_pairs
+
+    return [
+        *map(read_scored_pairs, pairs or []),
+        *map(read_labelled_texts, labelled or []),
+        *map(read_queries, queries or []),
+    ]
+
+
+def _keep(results: Results, path: Path) -> None:
+    """Keep results in a run folder, together with those of its other suites."""
+    from clusterns.evaluation.results import Results
+
+    if path.is_file():
+        earlier = Results.read(path)
+        if earlier.model.get("fingerprint") == results.model["fingerprint"]:
+            results.add(earlier)
+    results.write(path)

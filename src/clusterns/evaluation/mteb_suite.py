@@ -1,0 +1,40 @@
+"""The ``mteb`` package as one more suite, where it is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from clusterns.errors import UserError
+from clusterns.evaluation.results import SetResult, SuiteResult
+
+DEFAULT_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICK-R")
+
+
+def run_mteb(
+    model: Any, tasks: Sequence[Any] = DEFAULT_TASKS, batch_size: int = 128
+) -> SuiteResult:
+    """Run MTEB tasks by name (or task objects) with MTEB's own code and main scores.
+
+    MTEB's SICK-R is over all 9,927 pairs, not over the test split of the paper's table.
+    """
+    try:
+        import mteb
+    except ImportError as error:
+        raise UserError(
+            "the mteb suite needs the mteb package: pip install 'clusterns[mteb]'."
+        ) from error
+    names = [task for task in tasks if isinstance(task, str)]
+    try:
+        chosen = [*mteb.get_tasks(tasks=names)] if names else []
+    except KeyError as error:
+        raise UserError(f"mteb knows no task {error}.") from error
+    chosen += [task for task in tasks if not isinstance(task, str)]
+    outcome = mteb.evaluate(
+        model, chosen, cache=None, encode_kwargs={"batch_size": batch_size}, show_progress_bar=False
+    )
+    sets = {
+        result.task_name: SetResult(100 * float(result.get_score()), "main score", 0, 0.0, "mteb")
+        for result in outcome.task_results
+    }
+    return SuiteResult(sets, settings={"mteb": mteb.__version__})

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from clusterns.corpus.formats import file_format, is_data_file, read_file
+from clusterns.errors import UserError
+
+
+def read(path: Path, column: str | None = None) -> list[str | None]:
+    with path.open("rb") as raw:
+        return [text for batch in read_file(path, raw, column) for text in batch.to_pylist()]
+
+
+def made(folder: Path, name: str, content: str) -> Path:
+    path = folder / name
+    path.write_text(content, "utf-8", newline="")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a.txt", ".txt"),
+        ("a.jsonl.gz", ".jsonl"),
+        ("a.CSV.XZ", ".csv"),
+        ("a.v2.tsv", ".tsv"),
+        ("a.gz", ".txt"),
+        ("wiki.en", ".txt"),
+        ("README", ".txt"),
+        ("a.parquet", ".parquet"),
+    ],
+)
+def test_the_ending_says_what_a_file_holds(name: str, expected: str) -> None:
+    assert file_format(Path(name)) == expected
+
+
+def test_known_endings() -> None:
+    assert is_data_file(Path("a.jsonl.zst"))
+    assert not is_data_file(Path("README.md"))
+
+
+def test_plain_text(tmp_path: Path) -> None:
+    assert read(made(tmp_path, "a.en", "one\r\ntwo\n\nthree")) == ["one", "two", "", "three"]
+
+
+def test_json_lines(tmp_path: Path) -> None:
+    rows = [{"id": 1, "text": "one\ntwo"}, {"id": 2, "text": None}, {"text": "é", "more": [1]}]
+    content = "\n".join(map(json.dumps, rows)) + "\n\n"
+    path = made(tmp_path, "a.jsonl", content)
+    assert read(path) == ["one\ntwo", None, "é", None]
+    (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(content.encode()))
+    assert read(tmp_path / "a.jsonl.gz") == read(path)
+    assert read(made(tmp_path, "b.jsonl", '{"n": 1, "body": "only text"}')) == ["only text"]
+
+
+def test_half_a_surrogate_pair_becomes_a_replacement_character(tmp_path: Path) -> None:
+    path = made(tmp_path, "a.jsonl", r'{"text": "bad \ud83d good \ud83d\udc4d"}')
+    assert read(path) == ["bad \ufffd good 👍"]
+
+
+@pytest.mark.parametrize(
+    ("content", "column", "message"),
+    [
+        ('{"text": "a"}\n{"text": \n', None, r"a.jsonl: line 2 is not JSON"),
+        ("[1]\n", None, "line 1 is not a JSON object"),
+        ("[" * 100_000, None, "line 1 is not JSON"),
+        ('{"text": "a"}\n\n{"text": 3.5}\n', None, "line 3: 'text' is 3.5, not a string"),
+        ('{"text": "a"}\n{"txt": "b"}\n', None, "line 2 has no column 'text'.*'txt'"),
+        ('{"title": "a", "body": "b"}', None, "which column.*'title', 'body'"),
+        ('{"title": "a"}', "body", "no column 'body'; its columns are 'title'"),
+    ],
+)
+def test_broken_json(tmp_path: Path, content: str, column: str | None, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        read(made(tmp_path, "a.jsonl", content), column)
+
+
+def test_csv(tmp_path: Path) -> None:
+    content = 'id,sentence,note\r\n1,"one, ""two""\nthree",x\r\n\r\n2,four,\u2028\r\n'
+    path = made(tmp_path, "a.csv", content)
+    assert read(path) == ['one, "two"\nthree', None, "four"]
+    assert read(path, "note") == ["x", None, "\u2028"]
+    assert read(made(tmp_path, "b.csv", "score,body\n0.5,some text\n")) == ["some text"]
+    assert read(made(tmp_path, "c.csv", "")) == []
+
+
+def test_tab_separated_text_has_no_quoting(tmp_path: Path) -> None:
+    path = made(tmp_path, "a.tsv", 'text\tlabel\n"Open quote\t1\nsay "hi"\t0\n')
+    assert read(path) == ['"Open quote', 'say "hi"']
+
+
+@pytest.mark.parametrize(
+    ("content", "column", "message"),
+    [
+        ('text\nfine\n"open\nand open\n', None, "line 3 is broken csv.*quotation mark"),
+        ('text\n"a" b\n', None, "line 2 is broken csv"),
+        ("text\n" + '"' + "x\n" * 200_000, None, "line 2 is broken csv.*field larger"),
+        ("text,label\na,1\nb, c,1\n", None, "line 3 has 3 cells.*names 2 columns"),
+        ("title,body\na,b\n", None, "say which column.*'title', 'body'"),
+        ("title,body\na,b\n", "text", "no column 'text'"),
+    ],
+)
+def test_broken_csv(tmp_path: Path, content: str, column: str | None, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        read(made(tmp_path, "a.csv", content), column)
+
+
+def test_long_tables_come_in_batches(tmp_path: Path) -> None:
+    rows = [f"row {number} " + "x" * 1000 for number in range(5000)]
+    path = made(tmp_path, "a.csv", "text\n" + "\n".join(rows))
+    with path.open("rb") as raw:
+        batches = list(read_file(path, raw, None))
+    assert len(batches) > 3
+    assert [text for batch in batches for text in batch.to_pylist()] == rows
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+def test_parquet(tmp_path: Path, kind: pa.DataType) -> None:
+    table = pa.table({"n": [1, 2, 3], "body": pa.array(["a", None, "é"]).cast(kind)})
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert read(tmp_path / "a.parquet") == ["a", None, "é"]
+    with pytest.raises(UserError, match="column 'n' holds int64, not text"):
+        read(tmp_path / "a.parquet", "n")
+    with pytest.raises(UserError, match="no column 'text'; its columns are 'n', 'body'"):
+        read(tmp_path / "a.parquet", "text")
+
+
+def test_broken_parquet(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"text": ["a"] * 1000}), tmp_path / "a.parquet")
+    content = (tmp_path / "a.parquet").read_bytes()
+    (tmp_path / "a.parquet").write_bytes(content[: len(content) // 2])
+    with pytest.raises(UserError, match=r"a.parquet: it is cut off or damaged"):
+        read(tmp_path / "a.parquet")
