@@ -28,7 +28,10 @@ def reason(text: str | None, **settings: int) -> str:
         ("line\u2028separator\x85here", "line separator here"),
         ("zero\u200bwidth soft\u00adhyphen \ufeffmark", "zerowidth softhyphen mark"),
         ("bell\x07 in the middle of a line", "bell in the middle of a line"),
-        ("می\u200cخواهم family 👨\u200d👩", "می\u200cخواهم family 👨\u200d👩"),  # joiners carry meaning
+        (
+            "می\u200cخواهم family 👨\u200d👩",
+            "می\u200cخواهم family 👨\u200d👩",
+        ),  # joiners carry meaning
         ("e\u0301te\u0301 stays decomposed", "e\u0301te\u0301 stays decomposed"),
     ],
 )
@@ -79,8 +82,8 @@ def test_a_batch_of_nothing() -> None:
 
 def test_the_rules_agree_with_plain_python_on_real_text(shared_data: Path) -> None:
     lines = (shared_data / "wiki" / "wiki1m_head.txt").read_text("utf-8").split("\n")
-    expected = [" ".join(line.split()) for line in lines]
-    expected = [
-        line for line in expected if len(line.split()) >= 2 and any(map(str.isalpha, line))
-    ]
-    assert clean(pa.array(lines))[0].to_pylist() == expected
+    invisible = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
+    expected = [" ".join(line.translate(invisible).split()) for line in lines]
+    expected = [line for line in expected if any(map(str.isalpha, line))]
+    assert len(expected) > 11_000
+    assert clean(pa.array(lines), min_words=1)[0].to_pylist() == expected

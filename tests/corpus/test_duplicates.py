@@ -22,7 +22,13 @@ def test_agrees_with_a_set() -> None:
 
 def test_the_first_of_equal_texts_is_the_new_one() -> None:
     seen = SeenTexts()
-    assert seen.add(pa.array(["b", "a", "b", "é", "a"])).tolist() == [True, True, False, True, False]
+    assert seen.add(pa.array(["b", "a", "b", "é", "a"])).tolist() == [
+        True,
+        True,
+        False,
+        True,
+        False,
+    ]
     assert seen.add(pa.array(["é", "c"])).tolist() == [False, True]
 
 

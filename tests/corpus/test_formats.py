@@ -120,7 +120,9 @@ def test_long_tables_come_in_batches(tmp_path: Path) -> None:
     assert [text for batch in batches for text in batch.to_pylist()] == rows
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+@pytest.mark.parametrize(
+    "kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())]
+)
 def test_parquet(tmp_path: Path, kind: pa.DataType) -> None:
     table = pa.table({"n": [1, 2, 3], "body": pa.array(["a", None, "é"]).cast(kind)})
     pq.write_table(table, tmp_path / "a.parquet")

@@ -20,12 +20,8 @@ def read(content: bytes, name: str = "corpus.txt") -> list[str]:
 
 
 def zstd(content: bytes) -> bytes:
-    sink = io.BytesIO()
-    with pa.CompressedOutputStream(pa.PythonFile(sink, "w"), "zstd") as stream:
-        stream.write(content)
-        stream.flush()
-        packed = None
-    return sink.getvalue() if packed is None else packed
+    packed: bytes = pa.compress(content, codec="zstd", asbytes=True)
+    return packed
 
 
 def test_every_kind_of_line_end() -> None:

@@ -35,12 +35,20 @@ def test_english_and_its_neighbours(paragraph: str) -> None:
 
 
 def test_chinese_and_japanese_need_no_blank() -> None:
-    assert split_sentences("今天下雨。我们在家！为什么？") == ["今天下雨。", "我们在家！", "为什么？"]
+    assert split_sentences("今天下雨。我们在家！为什么？") == [
+        "今天下雨。",
+        "我们在家！",
+        "为什么？",
+    ]
     assert split_sentences("彼は「行く。」と言った") == ["彼は「行く。」", "と言った"]
 
 
 def test_an_empty_line_ends_a_sentence_and_a_line_break_does_not() -> None:
-    assert split_sentences("A title\n\nIt is\nwrapped. Yes.") == ["A title", "It is\nwrapped.", "Yes."]
+    assert split_sentences("A title\n\nIt is\nwrapped. Yes.") == [
+        "A title",
+        "It is\nwrapped.",
+        "Yes.",
+    ]
 
 
 def test_rows_become_more_rows_and_empty_ones_stay_to_be_counted() -> None:

@@ -117,7 +117,7 @@ def train_classifiers(
         still = (failures[live] <= protocol.tenacity).any(axis=1)
         if not still.all():
             live = live[still]
-            state.keep(torch.from_numpy(still))
+            state = state.part(torch.from_numpy(still))
             tick(int((~still).sum()))
     tick(len(live))
     shaped = best.view(count, -1, per_fold, classes).transpose(1, 2)
@@ -146,21 +146,17 @@ class _Adam:
         move = self.square.sqrt().div_(scale).add_(1e-8)
         self.weights.sub_(torch.div(self.mean * size, move, out=move), alpha=self.learning_rate)
 
-    def keep(self, chosen: Tensor) -> None:
-        """Go on with some of the folds."""
-        for name in ("weights", "l2", "mean", "square", "steps"):
-            setattr(self, name, getattr(self, name)[chosen])
+    def part(self, folds: Tensor) -> _Adam:
+        """A copy that holds only some of the folds."""
+        some = _Adam(self.weights[folds], self.l2[folds], self.learning_rate)
+        some.mean, some.square = self.mean[folds], self.square[folds]
+        some.steps = self.steps[folds]
+        return some
 
-    def step_some(self, chosen: Tensor, gradient: Tensor) -> None:
-        """Move the weights of some folds; the others stay as they are."""
-        names = ("weights", "l2", "mean", "square", "steps")
-        part = object.__new__(_Adam)
-        part.learning_rate = self.learning_rate
-        for name in names:
-            setattr(part, name, getattr(self, name)[chosen])
-        part.step(gradient)
-        for name in names:
-            getattr(self, name)[chosen] = getattr(part, name)
+    def put(self, folds: Tensor, some: _Adam) -> None:
+        """Take some of the folds back."""
+        self.weights[folds], self.steps[folds] = some.weights, some.steps
+        self.mean[folds], self.square[folds] = some.mean, some.square
 
 
 def _train_epoch(
@@ -176,9 +172,10 @@ def _train_epoch(
         for fold, order in enumerate(orders):
             index = torch.from_numpy(order[start : start + batch_size])[None]
             if index.numel():
-                one = torch.tensor([fold])
-                gradient = _gradient(state.weights[one], rows[index], onehot[index])
-                state.step_some(one, gradient)
+                here = torch.tensor([fold])
+                alone = state.part(here)
+                alone.step(_gradient(alone.weights, rows[index], onehot[index]))
+                state.put(here, alone)
 
 
 def _gradient(weights: Tensor, x: Tensor, truth: Tensor) -> Tensor:

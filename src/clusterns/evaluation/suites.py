@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from clusterns.console import say
 from clusterns.errors import UserError
+from clusterns.evaluation.catalogue import SHORT_TEXTS, STS, TRANSFER
 from clusterns.evaluation.classifier import Protocol
 from clusterns.evaluation.clustering import (
     Labels,
@@ -20,14 +21,7 @@ from clusterns.evaluation.clustering import (
     cluster_seeds,
     hungarian_accuracy,
 )
-from clusterns.evaluation.data import (
-    SHORT_TEXTS,
-    STS,
-    TRANSFER,
-    EvaluationData,
-    MissingData,
-    missing_message,
-)
+from clusterns.evaluation.data import EvaluationData, MissingData, missing_message
 from clusterns.evaluation.embed import Embedder
 from clusterns.evaluation.geometry import geometry_of
 from clusterns.evaluation.results import Results, SetResult, SuiteResult

@@ -128,7 +128,7 @@ def suite_table(
         table.rows.append((label, [one.value if one else None for one in sets]))
         table.spreads.append([one.spread if one else None for one in sets])
     if suite in AVERAGED:
-        _add_average(table, [n for n in names if all(n in r.sets for _, r in models)])
+        _add_average(table, models)
     if suite == "own":
         metrics = {name: one.metric for _, r in models for name, one in r.sets.items()}
         table.columns = [f"{name} ({metrics[name]})" for name in names]
@@ -136,9 +136,10 @@ def suite_table(
     return table
 
 
-def _add_average(table: Table, shared: list[str]) -> None:
+def _add_average(table: Table, models: Sequence[tuple[str, SuiteResult]]) -> None:
     """Append the mean over the sets that all models have; DBpedia's AMI stays out of it."""
-    shared = [name for name in shared if name != "DBpedia"]
+    names = [name for name in table.columns if name != "DBpedia"]
+    shared = [name for name in names if all(name in result.sets for _, result in models)]
     places = [table.columns.index(name) for name in shared]
     if not places:
         return
@@ -147,7 +148,8 @@ def _add_average(table: Table, shared: list[str]) -> None:
         numbers = [value for place in places if isinstance(value := values[place], float)]
         values.append(sum(numbers) / len(numbers) if len(numbers) == len(places) else None)
         spreads.append(None)
-    table.notes.append(f"{AVERAGE}: over {', '.join(shared)}.")
+    if shared != names or any(result.missing for _, result in models):
+        table.notes.append(f"{AVERAGE}: over {', '.join(shared)}.")
 
 
 def _add_notes(table: Table, models: Sequence[tuple[str, SuiteResult]]) -> None:

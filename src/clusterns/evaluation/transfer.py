@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,7 +17,6 @@ from clusterns.evaluation.classifier import Fold, Protocol, Rows, train_classifi
 from clusterns.evaluation.embed import Embedder
 from clusterns.evaluation.sets import LabelledTexts, TransferTask
 
-Solver = Literal["senteval", "quick"]
 Tick = Callable[[int], object]
 
 
@@ -34,7 +32,6 @@ class TransferScore:
 def transfer_score(
     embed: Embedder,
     task: TransferTask,
-    solver: Solver = "senteval",
     protocol: Protocol | None = None,
     tick: Tick = lambda folds: None,
 ) -> TransferScore:
@@ -44,8 +41,6 @@ def transfer_score(
         embed: gives the frozen vectors.
         task: with a test part it is trained on train and scored on test; without one it is
             cross-validated, nested.
-        solver: ``senteval`` picks the L2 strength over all inner folds; ``quick`` over the first
-            one only, which trains a tenth of the classifiers.
         protocol: SentEval's settings by default.
         tick: called with the number of folds that got done, for a progress bar.
     """
@@ -57,7 +52,7 @@ def transfer_score(
     features, labels = _features(embed, part)[order], part.labels[order]
     if task.test is None:
         right = np.empty(len(labels), dtype=bool)
-        accuracy, right[order] = _nested(features, labels, solver, protocol, tick)
+        accuracy, right[order] = _nested(features, labels, protocol, tick)
         return TransferScore(accuracy, None, right)
     if task.dev is not None:
         dev_order = senteval_order(task.dev)
@@ -71,8 +66,7 @@ def transfer_score(
         best = _best(trained.accuracies)
         predicted = trained.predict(_features(embed, task.test), 0, best)
     else:
-        folds = _folds(labels, protocol)
-        strength = _pick_strength(features, labels, folds, solver, protocol, tick)
+        strength = _pick_strength(features, labels, protocol, tick)
         whole = Fold(np.arange(len(labels)))
         trained = train_classifiers(features, labels, [whole], [[strength]], protocol, tick)
         predicted = trained.predict(_features(embed, task.test), 0, 0)
@@ -82,14 +76,11 @@ def transfer_score(
     return TransferScore(100 * float(right.mean()), f1, right)
 
 
-def count_ticks(
-    task: TransferTask, solver: Solver = "senteval", folds: int = Protocol.folds
-) -> int:
+def count_ticks(task: TransferTask, folds: int = Protocol.folds) -> int:
     """How many folds ``transfer_score`` will tell its tick."""
-    inner = folds if solver == "senteval" else 1
     if task.test is None:
-        return folds * inner + folds
-    return 1 if task.dev is not None else inner + 1
+        return folds * folds + folds
+    return 1 if task.dev is not None else folds + 1
 
 
 def senteval_order(part: LabelledTexts) -> Rows:
@@ -117,47 +108,27 @@ def _best(accuracies: NDArray[np.float64]) -> int:
     return int(np.argmax(np.round(100 * accuracies.mean(axis=0), 2)))
 
 
-def _pick_strength(
-    features: Tensor,
-    labels: Rows,
-    folds: list[Fold],
-    solver: Solver,
-    protocol: Protocol,
-    tick: Tick,
-) -> float:
-    chosen = folds if solver == "senteval" else folds[:1]
-    strengths = [protocol.strengths] * len(chosen)
-    trained = train_classifiers(features, labels, chosen, strengths, protocol, tick)
+def _pick_strength(features: Tensor, labels: Rows, protocol: Protocol, tick: Tick) -> float:
+    folds = _folds(labels, protocol)
+    grid = [protocol.strengths] * len(folds)
+    trained = train_classifiers(features, labels, folds, grid, protocol, tick)
     return protocol.strengths[_best(trained.accuracies)]
 
 
 def _nested(
-    features: Tensor, labels: Rows, solver: Solver, protocol: Protocol, tick: Tick
+    features: Tensor, labels: Rows, protocol: Protocol, tick: Tick
 ) -> tuple[float, NDArray[np.bool_]]:
+    """Each outer fold is tested by a classifier whose strength its other rows have picked."""
     outer = _folds(labels, protocol)
-    if solver == "quick":
-        inner = [_within(fold.train, _folds(labels[fold.train], protocol)[0]) for fold in outer]
-        grid = [protocol.strengths] * len(outer)
-        found = train_classifiers(features, labels, inner, grid, protocol, tick).accuracies
-        picked = [protocol.strengths[_best(row[None])] for row in found]
-    else:
-        picked = []
-        for fold in outer:
-            here = labels[fold.train]
-            part = features[fold.train]
-            picked.append(
-                _pick_strength(part, here, _folds(here, protocol), solver, protocol, tick)
-            )
-    final = [replace(fold, dev=None) for fold in outer]
-    trained = train_classifiers(features, labels, final, [[p] for p in picked], protocol, tick)
+    picked = [
+        [_pick_strength(features[fold.train], labels[fold.train], protocol, tick)] for fold in outer
+    ]
+    final = [Fold(fold.train) for fold in outer]
+    trained = train_classifiers(features, labels, final, picked, protocol, tick)
     right = np.empty(len(labels), dtype=bool)
+    accuracies = []
     for number, fold in enumerate(outer):
-        assert fold.dev is not None
-        right[fold.dev] = trained.predict(features[fold.dev], number, 0) == labels[fold.dev]
-    return 100 * float(np.mean([right[fold.dev].mean() for fold in outer])), right
-
-
-def _within(rows: Rows, fold: Fold) -> Fold:
-    """A fold of a part, in the numbers of the whole."""
-    assert fold.dev is not None
-    return Fold(rows[fold.train], rows[fold.dev])
+        predicted = trained.predict(features[fold.dev], number, 0)
+        right[fold.dev] = predicted == labels[fold.dev]
+        accuracies.append(right[fold.dev].mean())
+    return 100 * float(np.mean(accuracies)), right

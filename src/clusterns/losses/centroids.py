@@ -65,12 +65,12 @@ class Centroids(nn.Module):
     @torch.no_grad()
     def assign(self, samples: Tensor) -> Tensor:
         """Index of the nearest centroid of each of the (n, d) samples."""
-        return cosine_matrix(samples.float(), self.vectors).argmax(1)
+        return cosine_matrix(samples.to(self.vectors.dtype), self.vectors).argmax(1)
 
     @torch.no_grad()
     def update(self, samples: Tensor) -> None:
         """Move each centroid towards the mean of its (raw) members; one without members stays."""
-        samples = samples.float()
+        samples = samples.to(self.vectors.dtype)
         # A product with the one-hot assignment is deterministic on every device; a scatter is not.
         members = F.one_hot(self.assign(samples), len(self)).to(samples.dtype)
         counts = members.sum(0)[:, None]
@@ -83,7 +83,7 @@ class Centroids(nn.Module):
 
     def nearest(self, samples: Tensor) -> Neighbours:
         """Nearest and second nearest centroid; gradient flows to the samples only."""
-        similarities = cosine_matrix(samples.float(), self.vectors)
+        similarities = cosine_matrix(samples.to(self.vectors.dtype), self.vectors)
         top = similarities.detach().topk(2, dim=1).indices
         return Neighbours(similarities, top[:, 0], top[:, 1])
 

@@ -175,7 +175,7 @@ class ClusterNSLoss(ContrastiveLoss):
         generator = torch.Generator().manual_seed(self.seed)
         first = int(torch.randint(len(similarities), (1,), generator=generator))
         rows = farthest_from_last(similarities, len(self.centroids), first)
-        return batch.all_anchors[rows].float()
+        return batch.all_anchors[rows].to(self.centroids.vectors.dtype)
 
     def _roles(self, neighbours: Neighbours) -> tuple[Tensor, Tensor]:
         """The (N,) centroid that is each sample's hard negative, and the (N,) cluster that holds
@@ -191,7 +191,7 @@ class ClusterNSLoss(ContrastiveLoss):
 
     def _hard_negative_weights(self, hard: Tensor, targets: Tensor) -> Tensor:
         """Weight of each centroid in the denominator: as many times mu as samples bring it along."""
-        chosen = F.one_hot(hard, len(self.centroids)).float()
+        chosen = F.one_hot(hard, len(self.centroids)).to(self.centroids.vectors.dtype)
         if self.variant == "released":
             return chosen.sum(0) + (self.hard_negative_weight - 1) * chosen[targets]
         return self.hard_negative_weight * chosen.sum(0)

@@ -1,0 +1,321 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from clusterns.losses import ClusterNSLoss, ContrastiveLoss
+from clusterns.losses.cluster_ns import global_centroids
+from clusterns.losses.contrastive import Batch
+from tests.losses.oracle import Oracle
+
+N, D, STEPS = 12, 5, 6
+
+
+class Vectors(nn.Module):
+    """A model whose embeddings are its inputs."""
+
+    def __init__(self, dimension: int = D) -> None:
+        super().__init__()
+        self.dimension = dimension
+
+    def get_embedding_dimension(self) -> int:
+        return self.dimension
+
+    def forward(self, features: dict[str, Tensor]) -> dict[str, Tensor]:
+        return {"sentence_embedding": features["vectors"]}
+
+
+def features(vectors: Tensor) -> dict[str, Tensor]:
+    return {
+        "vectors": vectors,
+        "input_ids": torch.ones(len(vectors), 3, dtype=torch.long),
+        "attention_mask": torch.ones(len(vectors), 3, dtype=torch.long),
+    }
+
+
+def batches(seed: int = 0, n: int = N, d: int = D) -> list[tuple[Tensor, Tensor]]:
+    """Pairs that are alike, in a few groups, so that clusters have members."""
+    generator = torch.Generator().manual_seed(seed)
+    groups = torch.randn(4, d, generator=generator, dtype=torch.float64)
+    result = []
+    for _ in range(STEPS):
+        which = torch.randint(4, (n,), generator=generator)
+        anchors = groups[which] + 0.5 * torch.randn(n, d, generator=generator, dtype=torch.float64)
+        positives = anchors + 0.3 * torch.randn(n, d, generator=generator, dtype=torch.float64)
+        result.append((anchors.requires_grad_(), positives.requires_grad_()))
+    return result
+
+
+SETTINGS = {
+    "paper": {},
+    "released": {"variant": "released", "alpha": 0.1},
+    "by step": {"start_step": 3},
+    "no hard negatives": {"hard_negatives": "none"},
+    "no false negatives": {"false_negatives": "none"},
+    "nearest centroid": {"hard_negatives": "nearest"},
+    "masked": {"false_negatives": "mask"},
+    "as positives": {"false_negatives": "positives"},
+    "weighted": {"hard_negative_weight": 2.5},
+    "weighted, released": {"hard_negative_weight": 2.5, "variant": "released"},
+    "unweighted": {"hard_negative_weight": 0.0},
+    "strong margin": {"margin_weight": 5.0, "alpha": 0.05, "beta": 0.1},
+    "strong margin, released": {
+        "margin_weight": 5.0, "alpha": 0.05, "beta": 0.1, "variant": "released",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS.keys())
+def test_every_setting_equals_the_slow_oracle_through_several_steps(settings: dict) -> None:
+    settings = {"sigma": 0.9, "momentum": 0.05, "clusters": 4, "margin_weight": 0.1, **settings}
+    if settings.get("start_step"):
+        settings.pop("sigma")
+    seed = 7
+    loss = ClusterNSLoss(Vectors(), seed=seed, **settings).double()
+    first = int(torch.randint(N, (1,), generator=torch.Generator().manual_seed(seed)))
+    oracle = Oracle(first=first, **settings)
+    members_seen = 0
+    for anchors, positives in batches():
+        ours = loss([features(anchors), features(positives)])
+        our_gradients = torch.autograd.grad(ours, [anchors, positives])
+        theirs = oracle(anchors, positives)
+        their_gradients = torch.autograd.grad(theirs, [anchors, positives])
+        assert ours.item() == pytest.approx(theirs.item(), abs=1e-9)
+        for a, b in zip(our_gradients, their_gradients, strict=True):
+            torch.testing.assert_close(a, b, atol=1e-9, rtol=1e-9)
+        if oracle.centroids is not None:
+            torch.testing.assert_close(
+                loss.centroids.vectors, torch.stack(oracle.centroids), atol=1e-9, rtol=1e-9
+            )
+            members_seen += sum(
+                oracle.ranking(a)[0] == oracle.ranking(b)[0]
+                for a in anchors.detach() for b in anchors.detach()
+            ) - N  # fmt: skip
+    assert loss.centroids.started_at == oracle.started_at is not None
+    assert members_seen > 0, "no cluster ever had two members: the test shows nothing"
+
+
+def test_single_precision_agrees_to_a_millionth() -> None:
+    settings = {"sigma": 0.9, "momentum": 0.05, "clusters": 4, "temperature": 0.5}
+    loss = ClusterNSLoss(Vectors(), seed=7, **settings)
+    first = int(torch.randint(N, (1,), generator=torch.Generator().manual_seed(7)))
+    oracle = Oracle(first=first, **settings)
+    for anchors, positives in batches():
+        ours = loss([features(anchors.float()), features(positives.float())])
+        assert ours.item() == pytest.approx(oracle(anchors, positives).item(), abs=1e-6)
+
+
+def test_simcse_is_the_same_frame_without_clusters() -> None:
+    oracle = Oracle(first=0, sigma=-1.0)
+    loss = ContrastiveLoss(Vectors())
+    for anchors, positives in batches():
+        ours = loss([features(anchors), features(positives)])
+        assert ours.item() == pytest.approx(oracle(anchors, positives).item(), abs=1e-9)
+
+
+def hand_case() -> tuple[ClusterNSLoss, Batch]:
+    """Two samples at right angles, their positives equal to them, centroids set by hand."""
+    loss = ClusterNSLoss(Vectors(2), temperature=1.0, clusters=2, margin_weight=1.0, momentum=0.5)
+    loss.centroids.start(torch.tensor([[2.0, 0.0], [0.0, 2.0]]))
+    anchors = torch.eye(2, requires_grad=True)
+    return loss, Batch.of(anchors, anchors.detach())
+
+
+def test_hand_computed_step() -> None:
+    loss, batch = hand_case()
+    value = loss.compare(batch)
+    # Each sample's hard negative is the other's centroid. Row: positives e^1 + e^0; hard negatives
+    # of both samples, cosines 0 (own second nearest) and 1 (the other's): e^0 + e^1.
+    e = torch.e
+    assert value.item() == pytest.approx(torch.log(torch.tensor((e + 1 + 1 + e) / e)).item(), abs=1e-6)
+    # Centroids move half of the way to their one member.
+    torch.testing.assert_close(loss.centroids.vectors, torch.tensor([[1.5, 0.0], [0.0, 1.5]]))
+    assert loss.parts["margin_loss"].item() == 0.0
+
+
+def test_hand_computed_margin() -> None:
+    loss = ClusterNSLoss(
+        Vectors(2), temperature=1.0, clusters=2, hard_negatives="none", margin_weight=10.0,
+        alpha=0.1, beta=0.3,
+    )  # fmt: skip
+    loss.centroids.start(torch.tensor([[1.0, 0.0], [-1.0, 0.0]]))
+    # Both samples lie in the first cluster; cosine of the two is 0.6, each equals its positive:
+    # delta = -0.4 is 0.1 below -beta for both pairs.
+    anchors = torch.tensor([[1.0, 0.0], [0.6, 0.8]], requires_grad=True)
+    value = loss.compare(Batch.of(anchors, anchors.detach()))
+    plain = -torch.log(torch.e / (torch.e + torch.exp(torch.tensor(0.6))))
+    assert loss.parts["margin_loss"].item() == pytest.approx(0.1, abs=1e-6)
+    assert value.item() == pytest.approx(plain.item() + 1.0, abs=1e-5)
+    assert loss.diagnostics() == {}  # nothing went through forward
+
+
+def test_random_clusters_differ_by_step_and_repeat_by_seed() -> None:
+    def run(seed: int) -> list[float]:
+        loss = ClusterNSLoss(Vectors(), clusters=4, start_step=1, random_clusters=True, seed=seed)
+        return [loss([features(a.float()), features(p.float())]).item() for a, p in batches()]
+
+    near = ClusterNSLoss(Vectors(), clusters=4, start_step=1, seed=1)
+    nearest = [near([features(a.float()), features(p.float())]).item() for a, p in batches()]
+    assert run(1) == run(1)
+    assert run(1)[0] == nearest[0]  # the step that starts clustering is plain InfoNCE
+    assert run(1)[1:] != nearest[1:]
+    assert run(1)[1:] != run(2)[1:]
+
+
+def test_random_clusters_take_a_random_clusters_members() -> None:
+    loss = ClusterNSLoss(Vectors(), clusters=4, start_step=1, random_clusters=True)
+    for anchors, positives in batches():
+        loss([features(anchors.float()), features(positives.float())])
+    neighbours = loss.centroids.nearest(batches()[0][0].detach().float())
+    hard, cluster = loss._roles(neighbours)
+    assert not torch.equal(hard, neighbours.second)
+    assert not torch.equal(cluster, neighbours.nearest)
+    assert set(cluster.tolist()) <= set(range(4))
+
+
+def test_a_batch_of_equal_rows_gives_a_finite_loss_and_gradient() -> None:
+    loss = ClusterNSLoss(Vectors(), clusters=4, start_step=1, margin_weight=1.0)
+    vectors = torch.ones(6, D, requires_grad=True)
+    for _ in range(3):
+        value = loss([features(vectors), features(vectors)])
+        (gradient,) = torch.autograd.grad(value, vectors)
+        assert value.isfinite()
+        assert gradient.isfinite().all()
+    # Denominator: six positives and six hard negatives, all as near as the own positive.
+    expected = torch.log(torch.tensor(12.0)) + loss.parts["margin_loss"]
+    assert value.item() == pytest.approx(expected.item(), abs=1e-4)
+
+
+def test_a_zero_vector_does_not_break_the_loss() -> None:
+    loss = ClusterNSLoss(Vectors(), clusters=3, start_step=1)
+    vectors = torch.randn(6, D)
+    vectors[2] = 0
+    vectors.requires_grad_()
+    for _ in range(3):
+        value = loss([features(vectors), features(vectors)])
+        assert torch.autograd.grad(value, vectors)[0].isfinite().all()
+
+
+def test_evaluating_changes_no_state() -> None:
+    loss = ClusterNSLoss(Vectors(), clusters=4, start_step=2)
+    pairs = [(a.float(), p.float()) for a, p in batches()]
+    for anchors, positives in pairs[:3]:
+        loss([features(anchors), features(positives)])
+    before = {k: v.clone() for k, v in loss.state_dict().items()}
+    with torch.no_grad():
+        loss([features(pairs[3][0]), features(pairs[3][1])])
+    for key, value in loss.state_dict().items():
+        assert torch.equal(value, before[key])
+
+
+def test_the_state_survives_a_round_trip() -> None:
+    pairs = [(a.float(), p.float()) for a, p in batches()]
+
+    def fresh() -> ClusterNSLoss:
+        return ClusterNSLoss(Vectors(), clusters=4, start_step=2)
+
+    whole, first = fresh(), fresh()
+    expected = [whole([features(a), features(p)]).item() for a, p in pairs]
+    for anchors, positives in pairs[:3]:
+        first([features(anchors), features(positives)])
+    second = fresh()
+    second.load_state_dict(first.state_dict())
+    assert [second([features(a), features(p)]).item() for a, p in pairs[3:]] == expected[3:]
+
+
+def test_mini_batches_and_gradient_caching_give_the_same_loss_and_gradients() -> None:
+    linear = nn.Linear(D, D, dtype=torch.float64)
+
+    class Encoder(Vectors):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = linear
+
+        def forward(self, features: dict[str, Tensor]) -> dict[str, Tensor]:
+            return {"sentence_embedding": self.linear(features["vectors"])}
+
+    def run(**frame) -> tuple[list[float], list[Tensor]]:
+        loss = ClusterNSLoss(Encoder(), clusters=4, start_step=2, margin_weight=1.0, **frame).double()
+        values, gradients = [], []
+        for anchors, positives in batches():
+            linear.zero_grad()
+            value = loss([features(anchors.detach()), features(positives.detach())])
+            value.backward()
+            values.append(value.item())
+            gradients.append(linear.weight.grad.clone())
+        assert loss.centroids.step == STEPS  # once a step, however many mini-batches
+        return values, gradients
+
+    whole, gradients = run()
+    for frame in ({"mini_batch_size": 5}, {"mini_batch_size": 5, "gradient_cache": True}):
+        other, other_gradients = run(**frame)
+        assert other == pytest.approx(whole, abs=1e-12)
+        torch.testing.assert_close(other_gradients, gradients)
+
+
+def test_diagnostics_are_the_papers_curves() -> None:
+    loss = ClusterNSLoss(Vectors(), clusters=4, start_step=1)
+    for anchors, positives in batches():
+        loss([features(anchors.float()), features(positives.float())])
+    found = loss.diagnostics()
+    a = torch.nn.functional.normalize(anchors.detach().float(), dim=1)
+    p = torch.nn.functional.normalize(positives.detach().float(), dim=1)
+    c = torch.nn.functional.normalize(loss.centroids.vectors, dim=1)
+    to_centroids = (a @ c.T).sort(descending=True).values
+    cluster = (a @ c.T).argmax(1)
+    pairs = [(i, j) for i in range(N) for j in range(N) if i != j]
+    alike = [(i, j) for i, j in pairs if cluster[i] == cluster[j]]
+    expected = {
+        "positive_similarity": (a * p).sum(1).mean(),
+        "negative_similarity": sum(a[i] @ p[j] for i, j in pairs) / len(pairs),
+        "nearest_centroid_similarity": to_centroids[:, 0].mean(),
+        "hard_negative_similarity": to_centroids[:, 1].mean(),
+        "between_centroids_similarity": sum(
+            c[i] @ c[j] for i in range(4) for j in range(4) if i != j
+        ) / 12,
+        "same_cluster_similarity": sum(a[i] @ a[j] for i, j in alike) / len(alike),
+        "false_negative_rate": len({i for i, _ in alike}) / N,
+    }  # fmt: skip
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(float(value), abs=1e-5), name
+
+
+def test_global_centroids_are_the_raw_means_of_cosine_clusters() -> None:
+    directions = torch.eye(3)
+    scale = torch.tensor([1.0, 2.0, 3.0, 4.0])
+    vectors = (scale[:, None, None] * directions).reshape(-1, 3)
+    centroids = global_centroids(vectors, 3, seed=0)
+    order = centroids.argmax(1).argsort()
+    torch.testing.assert_close(centroids[order], 2.5 * directions)
+
+
+def test_a_loss_started_from_the_corpus_uses_its_vectors() -> None:
+    vectors = torch.randn(40, D)
+    loss = ClusterNSLoss(Vectors(), clusters=4, start_step=1, corpus_vectors=lambda: vectors, seed=3)
+    anchors, positives = batches()[0]
+    loss([features(anchors.float()), features(positives.float())])
+    torch.testing.assert_close(loss.centroids.vectors, global_centroids(vectors, 4, seed=3))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"clusters": 1}, "at least 2"),
+        ({"alpha": 0.5, "beta": 0.3}, "alpha"),
+        ({"hard_negatives": "third"}, "hard_negatives"),
+        ({"false_negatives": "some"}, "false_negatives"),
+        ({"variant": "other"}, "variant"),
+        ({"temperature": 0.0}, "temperature"),
+    ],
+)
+def test_wrong_settings_are_refused_by_name(settings: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ClusterNSLoss(Vectors(), **settings)
+
+
+def test_more_clusters_than_rows_is_refused() -> None:
+    loss = ClusterNSLoss(Vectors(), clusters=N + 1, start_step=1)
+    anchors, positives = batches()[0]
+    with pytest.raises(ValueError, match="13 centroids from a batch of 12 rows"):
+        loss([features(anchors.float()), features(positives.float())])
