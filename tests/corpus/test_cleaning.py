@@ -64,6 +64,8 @@ def test_what_counts_as_a_sentence(text: str | None, expected: str) -> None:
 
 def test_bounds_are_inclusive() -> None:
     assert cleaned("one two", "one two three", min_words=3) == ["one two three"]
+    assert cleaned("one two", "日本語です", min_words=5) == ["日本語です"]
+    assert cleaned("one two", min_words=5000) == []
     assert cleaned("a b c d", "a b c d e", max_chars=7) == ["a b c d"]
 
 

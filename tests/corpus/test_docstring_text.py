@@ -10,7 +10,7 @@ NUMPY_STYLE = """
     Return a sorted copy of an array.
 
     It is stable. The copy has the type
-    of the array, see `the guide <https://example.org/guide>`_ [1]_.
+    of the array, see :ref:`the guide <https://example.org/guide>`_ [1]_.
 
     .. versionadded:: 1.4
        Not a sentence for us.

@@ -133,6 +133,13 @@ def test_parquet(tmp_path: Path, kind: pa.DataType) -> None:
         read(tmp_path / "a.parquet", "text")
 
 
+def test_bytes_that_claim_to_be_text(tmp_path: Path) -> None:
+    text = pa.array([b"fine", b"\xff\xfe"]).view(pa.string())
+    pq.write_table(pa.table({"text": text}), tmp_path / "a.parquet")
+    with pytest.raises(UserError, match="Invalid UTF8"):
+        read(tmp_path / "a.parquet")
+
+
 def test_broken_parquet(tmp_path: Path) -> None:
     pq.write_table(pa.table({"text": ["a"] * 1000}), tmp_path / "a.parquet")
     content = (tmp_path / "a.parquet").read_bytes()

@@ -74,6 +74,17 @@ def test_stars_in_a_circle_and_imports_of_nothing() -> None:
     assert found == {("pkg.a", "f"): ("pkg", "f"), ("pkg.b", "g"): ("pkg", "g")}
 
 
+def test_a_shorter_home_is_kept() -> None:
+    found = public_names(
+        modules(
+            pkg__base="def f(): ...",
+            pkg__deep__init="",
+            pkg__deep__er__init="from ...base import f",
+        )
+    )
+    assert found == {("pkg.base", "f"): ("pkg.base", "f")}
+
+
 def test_the_last_star_wins() -> None:
     found = public_names(
         modules(
@@ -82,7 +93,7 @@ def test_the_last_star_wins() -> None:
             pkg__b="def f(): ...",
         )
     )
-    assert found == {("pkg.b", "f"): ("pkg", "f")}
+    assert found == {("pkg.b", "f"): ("pkg", "f"), ("pkg.a", "f"): ("pkg.a", "f")}
 
 
 def test_is_public() -> None:

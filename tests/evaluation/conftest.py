@@ -1,31 +1,9 @@
-"""Encoders that need no download."""
+"""Fixtures of the evaluation's tests."""
 
 from __future__ import annotations
 
-import hashlib
-from typing import Any
-
-import numpy as np
 import pytest
-
-
-class HashEncoder:
-    """A fixed vector for each sentence, made from its words: equal words, near vectors."""
-
-    def __init__(self, dimension: int = 16) -> None:
-        self.dimension = dimension
-        self.calls: list[list[str]] = []
-
-    def encode(self, inputs: list[str], **_: Any) -> np.ndarray:
-        self.calls.append(list(inputs))
-        return np.stack([self.vector(sentence) for sentence in inputs])
-
-    def vector(self, sentence: str) -> np.ndarray:
-        total = np.zeros(self.dimension, dtype=np.float32)
-        for word in sentence.split():
-            seed = int.from_bytes(hashlib.blake2b(word.encode(), digest_size=4).digest(), "big")
-            total += np.random.default_rng(seed).normal(size=self.dimension)
-        return total
+from hash_encoder import HashEncoder
 
 
 @pytest.fixture

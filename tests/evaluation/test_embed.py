@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from conftest import HashEncoder
+from hash_encoder import HashEncoder
 
 from clusterns.encoder import minibert_folder
 from clusterns.errors import UserError

@@ -18,13 +18,10 @@ MAX_CHARS = 2000
 # in them only are the same sentence. The zero-width joiners stay: they carry meaning in many
 # scripts. Normal forms (NFC) are left alone too: that is the tokenizer's business.
 _INVISIBLE = r"\x{AD}\x{200B}\x{2060}\x{FEFF}"
-_SPACE = r"\p{Z}\p{Cc}"
 _DAMAGED = r"\p{Co}\x{FFFD}\x00-\x08\x0E-\x1F\x7F-\x9F"
 # Nearly every line has only letters and single blanks: rows are rewritten only where this is found.
-_ODD = (
-    rf"[{_INVISIBLE}{_DAMAGED}\p{{Cc}}\p{{Zl}}\p{{Zp}}\x{{A0}}\x{{1680}}\x{{2000}}-\x{{200A}}"
-    + (r"\x{202F}\x{205F}\x{3000}]|  ")
-)
+_ODD_BLANK = r"\p{Cc}\p{Zl}\p{Zp}\x{A0}\x{1680}\x{2000}-\x{200A}\x{202F}\x{205F}\x{3000}"
+_ODD = f"[{_INVISIBLE}{_DAMAGED}{_ODD_BLANK}]|  "
 # Scripts written without blanks: each of their characters counts as a word.
 _UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
 
@@ -46,9 +43,8 @@ def clean(
 
     length = _numpy(pc.utf8_length(texts))
     short = _numpy(pc.count_substring(texts, " ")) + 1 < min_words
-    short[short] = ~_numpy(
-        pc.match_substring_regex(texts.filter(short), rf"(?:{_UNSPACED}\s*){{{max(min_words, 1)}}}")
-    )
+    unspaced = _numpy(pc.count_substring_regex(texts.filter(short), _UNSPACED))
+    short[short] = unspaced < min_words
     no_letter = ~_numpy(pc.match_substring_regex(texts, r"\p{L}"))
 
     counts = Counter(read=len(texts))
@@ -66,7 +62,7 @@ def clean(
 
 def _normalise(texts: pa.Array) -> pa.Array:
     visible = pc.replace_substring_regex(texts, f"[{_INVISIBLE}]+", "")
-    return pc.replace_substring_regex(visible, f"[{_SPACE}]+", " ")
+    return pc.replace_substring_regex(visible, r"[\p{Z}\p{Cc}]+", " ")
 
 
 def _numpy(array: pa.Array) -> np.ndarray:

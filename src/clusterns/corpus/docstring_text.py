@@ -27,7 +27,7 @@ _HAS_MARKUP = re.compile(r"[`*\[|]|::|http|\s\s")
 _MARKUP = [
     (re.compile(pattern), replacement)
     for pattern, replacement in (
-        (r"`+([^`<>]+?)\s*<[^<>`]*>`+_{0,2}", r"\1"),  # `title <target>`_
+        (r"(?::[\w:+-]+:)?`+([^`<>]+?)\s*<[^<>`]*>`+_{0,2}", r"\1"),  # `title <target>`_
         (r":[\w:+-]+:`+~[^`]*?([^`.]+)`+", r"\1"),  # :func:`~numpy.sort` shows as sort
         (r":[\w:+-]+:`+!?([^`]*)`+", r"\1"),
         (r"`+([^`]*)`+(?:_{1,2}(?!\w))?", r"\1"),

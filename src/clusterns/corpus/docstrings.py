@@ -23,16 +23,7 @@ from clusterns.corpus.public_names import Names, is_public, public_names
 from clusterns.errors import UserError
 
 # Tests have no documentation, and a vendored package is a copy of another.
-_SKIPPED = {
-    "tests",
-    "test",
-    "_vendor",
-    "vendor",
-    "_vendored",
-    "vendored",
-    "externals",
-    "__pycache__",
-}
+_SKIPPED = {"tests", "test", "conftest", "_vendor", "vendor", "_vendored", "externals"}
 
 
 @dataclass(frozen=True)
@@ -165,7 +156,7 @@ def _name_objects(sources: list[tuple[Names, list[Documented]]]) -> list[Docstri
         modules.setdefault(names.module, names).imported.update(names.imported)
     documented = [item for _, items in sources for item in items]
     for item in documented:
-        if item.module in modules:
+        if item.name and item.module in modules:
             modules[item.module].defined.add(item.name.partition(".")[0])
     public = public_names(modules)
     objects: dict[str, Docstring] = {}

@@ -62,6 +62,7 @@ def column_texts(where: object, table: pa.RecordBatch | pa.Table, column: str) -
     if not is_text(values.type):
         raise UserError(f"{where}: column {column!r} holds {values.type}, not text.")
     values = values.cast(pa.string())
+    values.validate(full=True)  # a table can claim that any bytes are a string
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 

@@ -75,7 +75,7 @@ def prepare_corpus(
     cache: Path | None = None,
     progress: bool = True,
 ) -> Corpus:
-    """Read, clean and deduplicate ``sources`` in their order, in memory that does not grow.
+    """Read, clean and deduplicate ``sources`` in their order, in little memory, whatever their size.
 
     A source is a file (text, JSON lines, csv, tsv or parquet, plain or packed), a folder of such
     files, or a Hub dataset written ``owner/name[:config[:split]]``. ``column`` names the column of
@@ -83,6 +83,7 @@ def prepare_corpus(
     ``max_chars`` characters are dropped. The result stays in the folder ``cache`` under a hash of
     the sources' content and the settings, so that an edited file is read again.
     """
+    sources = [sources] if isinstance(sources, str) else sources
     found = find_sources(sources)
     settings = {
         "column": column,
@@ -111,7 +112,7 @@ def prepare_corpus(
 def default_cache() -> Path:
     """Name the folder of prepared corpora: ``$CLUSTERNS_CACHE``, or one in the home folder."""
     folder = os.environ.get("CLUSTERNS_CACHE")
-    return Path(folder) if folder else Path.home() / ".cache" / "clusterns" / "corpus"
+    return Path(folder).expanduser() if folder else Path.home() / ".cache" / "clusterns" / "corpus"
 
 
 def _write(

@@ -52,20 +52,24 @@ def read_names(tree: ast.Module, module: str, is_package: bool) -> Names:
 def public_names(modules: Mapping[str, Names]) -> dict[Binding, Binding]:
     """Map each object that is imported somewhere public to the shortest such place.
 
-    Keys are (defining module, name); values (public module, public name). Only a package's
-    ``__init__`` and a module's own ``__all__`` count as an offer to users.
+    Keys are (defining module, name); values (public module, public name). What a module defines or
+    lists in ``__all__`` is an offer to users, and whatever a package's ``__init__`` imports.
     """
     bindings = _bindings(modules)
     found: dict[Binding, Binding] = {}
-    for module, names in sorted(modules.items(), key=lambda item: (item[0].count("."), item[0])):
-        if not is_public(module):
-            continue
-        for name in sorted(bindings[module] if names.is_package else names.listed):
+    for names in sorted(modules.values(), key=_distance):
+        module = names.module
+        offered = bindings[module] if names.is_package else names.defined.union(names.listed)
+        for name in sorted(offered) if is_public(module) else ():
             origin = _definition((module, name), bindings)
             same_package = origin and origin[0].split(".")[0] == module.split(".")[0]
             if origin and same_package and is_public(name):
                 found.setdefault(origin, (module, name))
     return found
+
+
+def _distance(names: Names) -> tuple[int, bool, str]:
+    return names.module.count("."), not names.is_package, names.module
 
 
 def is_public(path: str) -> bool:

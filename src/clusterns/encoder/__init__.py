@@ -8,21 +8,26 @@ from clusterns.encoder.base import (
     resolve_base,
     without_training_parts,
 )
+from clusterns.encoder.denoising import Denoising
 from clusterns.encoder.head import TrainingHead, add_training_head, heads_on
 from clusterns.encoder.masked_lm import MaskedLMHead, add_masked_lm_head
+from clusterns.encoder.prompt import add_denoising, prompt_encoder
 from clusterns.encoder.settings import EncoderSettings
 
 __all__ = [
     "MINIBERT",
+    "Denoising",
     "EncoderSettings",
     "MaskedLMHead",
     "TrainingHead",
+    "add_denoising",
     "add_masked_lm_head",
     "add_training_head",
     "heads_on",
     "load_base",
     "minibert_folder",
     "pooling_of",
+    "prompt_encoder",
     "resolve_base",
     "without_training_parts",
 ]

@@ -15,6 +15,7 @@ from sentence_transformers.base.modules import Module, Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 
 from clusterns.console import say
+from clusterns.encoder.denoising import Denoising
 from clusterns.encoder.head import TrainingHead
 from clusterns.encoder.masked_lm import MaskedLMHead
 from clusterns.errors import UserError
@@ -131,7 +132,9 @@ def pooling_of(model: SentenceTransformer) -> str | None:
 
 def without_training_parts(model: SentenceTransformer) -> SentenceTransformer:
     """The model for users: the same modules without the train-only heads, all of them built in."""
-    modules: list[Module] = [m for m in model if not isinstance(m, TrainingHead | MaskedLMHead)]
+    modules: list[Module] = [
+        m for m in model if not isinstance(m, TrainingHead | MaskedLMHead | Denoising)
+    ]
     return SentenceTransformer(
         modules=modules,
         prompts=model.prompts,

@@ -10,6 +10,8 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense
 from torch import Tensor
 
+from clusterns.encoder.denoising import Denoising
+
 
 class TrainingHead(Dense):
     """A D x D tanh layer after the pooling: the identity in eval mode, taken off at the end.
@@ -35,7 +37,7 @@ def add_training_head(model: SentenceTransformer) -> None:
 @contextmanager
 def heads_on(model: SentenceTransformer) -> Iterator[None]:
     """Within the block, ``model.encode`` gives training vectors (after the head), no dropout."""
-    heads = [module for module in model if isinstance(module, TrainingHead)]
+    heads = [module for module in model if isinstance(module, TrainingHead | Denoising)]
     for head in heads:
         head.always_on = True
     try:

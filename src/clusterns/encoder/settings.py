@@ -14,4 +14,4 @@ class EncoderSettings(Settings):
     pooling: PoolingMode = "auto"
     """How a plain encoder is pooled: cls or mean (auto: mean). A SentenceTransformer keeps its own."""
     head: bool | None = None
-    """The train-only tanh head. Empty: with cls pooling of a plain encoder only."""
+    """The train-only tanh head. Empty: with cls pooling of a plain encoder, or a template, only."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import uuid
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -147,7 +149,10 @@ def fingerprint(model: Encoder) -> str:
         digest.update(repr(part).encode())
     tokenizer = getattr(model, "tokenizer", None)
     backend = getattr(tokenizer, "backend_tokenizer", None)
-    digest.update(backend.to_str().encode() if backend else repr(type(tokenizer)).encode())
+    rules = json.loads(backend.to_str()) if backend else {"type": repr(type(tokenizer))}
+    # How the last batch was cut and padded is no property of the model.
+    rules |= {"truncation": None, "padding": None}
+    digest.update(json.dumps(rules).encode())
     digest.update(repr(getattr(model, "max_seq_length", None)).encode())
     state = getattr(model, "state_dict", None)
     if state is None:
@@ -170,7 +175,7 @@ def _read_cache(folder: Path) -> dict[bytes, Vectors]:
         try:
             with np.load(path, allow_pickle=False) as stored:
                 keys, vectors = stored["keys"], stored["vectors"]
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
             logging.getLogger(__name__).warning("left out the unreadable cache file %s", path)
             continue
         kept.update({key.tobytes(): vector for key, vector in zip(keys, vectors, strict=True)})

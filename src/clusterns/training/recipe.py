@@ -15,7 +15,7 @@ from clusterns.encoder import EncoderSettings
 from clusterns.errors import UserError
 from clusterns.methods import ClusteringSettings, ClusterNSSettings
 from clusterns.settings import Settings, validated
-from clusterns.views import ViewSettings
+from clusterns.views import PromptSettings, ViewSettings
 
 DEFAULT_RECIPE = "default"
 
@@ -55,7 +55,9 @@ class TrainingSettings(Settings):
     """Where the metrics go besides the run folder: tensorboard, wandb, ..."""
 
 
-class Recipe(TrainingSettings, EncoderSettings, ViewSettings, ClusterNSSettings):
+class Recipe(
+    TrainingSettings, EncoderSettings, ViewSettings, PromptSettings, ClusterNSSettings
+):
     """All settings of a run."""
 
     description: str = ""
@@ -74,6 +76,10 @@ class Recipe(TrainingSettings, EncoderSettings, ViewSettings, ClusterNSSettings)
             raise ValueError(
                 f"clusters = {self.clusters} is more than batch_size = {self.batch_size}: the first "
                 "centroids are rows of a batch. Lower clusters or raise batch_size."
+            )
+        if self.template and self.pooling != "auto":
+            raise ValueError(
+                f"pooling = {self.pooling} does not go with a template, whose mask is the vector."
             )
         if self.start_step is not None and "sigma" in self.model_fields_set:
             raise ValueError(
@@ -103,13 +109,16 @@ def load_recipe(
 ) -> Recipe:
     """A published recipe by name, or the user's own YAML file, with ``changes`` on top.
 
-    Choosing start_step in the changes replaces the recipe's sigma, and the other way round.
+    Choosing start_step in the changes replaces the recipe's sigma, and the other way round; a
+    template replaces its pooling.
     """
     values = {**_read(name_or_file)}
     changes = dict(changes or {})
     for key, other in (("start_step", "sigma"), ("sigma", "start_step")):
         if changes.get(key) is not None and other not in changes:
             values.pop(other, None)
+    if changes.get("template") and "pooling" not in changes:
+        values.pop("pooling", None)
     if changes.get("method") == "simcse":
         for key in ClusteringSettings.model_fields:
             values.pop(key, None)
@@ -131,14 +140,15 @@ def parse_changes(pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def _scalar(text: str) -> Any:
-    # YAML 1.1 reads 1e-3 as text; people mean the number.
-    value = yaml.safe_load(text)
-    if isinstance(value, str):
-        try:
-            return float(value)
-        except ValueError:
-            return value
-    return value
+    return _number(yaml.safe_load(text))
+
+
+def _number(value: Any) -> Any:
+    """YAML 1.1 reads 1e-3 as text; people mean the number."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
 
 
 def _read(name_or_file: str) -> dict[str, Any]:
@@ -163,7 +173,4 @@ def _read(name_or_file: str) -> dict[str, Any]:
         ) from None
     if not isinstance(values, dict):
         raise UserError(f"recipe {name_or_file} must be keys and values.")
-    return {
-        key: _scalar(v) if isinstance(v, str) and key != "description" else v
-        for key, v in values.items()
-    }
+    return {key: _number(value) for key, value in values.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,22 @@ import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainingArguments
 from sentence_transformers.base.evaluation import BaseEvaluator
-from transformers import EarlyStoppingCallback, PrinterCallback, ProgressCallback, set_seed
+from transformers import (
+    AutoTokenizer,
+    EarlyStoppingCallback,
+    PrinterCallback,
+    ProgressCallback,
+    set_seed,
+)
 
 from clusterns.console import say
 from clusterns.encoder import (
+    add_denoising,
     add_masked_lm_head,
     add_training_head,
     load_base,
     pooling_of,
+    prompt_encoder,
     resolve_base,
     without_training_parts,
 )
@@ -40,7 +49,7 @@ from clusterns.training.checkpoints import last_checkpoint, load_loss
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import Recipe
 from clusterns.training.trainer import ContrastiveTrainer
-from clusterns.views import ViewCollator
+from clusterns.views import TemplatedViews, ViewCollator
 
 
 @dataclass(frozen=True)
@@ -72,10 +81,15 @@ def build_model(recipe: Recipe) -> SentenceTransformer:
     """The base of a recipe with its train-only heads, the same for the same seed."""
     set_seed(recipe.seed)
     base = resolve_base(recipe.base)
-    model = load_base(base, recipe.pooling)
+    if recipe.templates:
+        model = prompt_encoder(base, recipe.templates[0])
+    else:
+        model = load_base(base, recipe.pooling)
     plain_cls = recipe.pooling == "cls" and pooling_of(model) == "cls" and len(model) == 2
-    if recipe.head if recipe.head is not None else plain_cls:
+    if recipe.head if recipe.head is not None else plain_cls or recipe.templates:
         add_training_head(model)
+    if recipe.templates and recipe.denoising:
+        add_denoising(model, base, recipe.templates)
     if recipe.masked_lm_weight:
         add_masked_lm_head(model, base)
     card = model.model_card_data
@@ -94,11 +108,19 @@ def build_loss(recipe: Recipe, model: SentenceTransformer, texts: Any) -> Contra
 
 
 def build_collator(recipe: Recipe, model: SentenceTransformer) -> ViewCollator:
-    """Tokenises as the model's users will: with its default prompt, where it has one."""
+    """Tokenises as the model's users will, with its default prompt where it has one; or each view
+    in its template."""
     prompt = model.prompts.get(model.default_prompt_name) if model.default_prompt_name else None
+    prompts: str | dict[str, str] | None = prompt or None
+    preprocess: Callable[..., dict[str, Any]] = model.preprocess
+    if recipe.templates:
+        tokenizer = AutoTokenizer.from_pretrained(resolve_base(recipe.base))
+        preprocess = TemplatedViews(tokenizer, recipe.templates, model.max_seq_length)
+        anchor, positive = recipe.templates
+        prompts = {"anchor": anchor.text, "positive": positive.text}
     return ViewCollator(
-        preprocess_fn=model.preprocess,
-        prompts=prompt or None,
+        preprocess_fn=preprocess,
+        prompts=prompts,
         max_length=recipe.max_length,
         positives=recipe.positives,
         crop_min=recipe.crop_min,
@@ -216,7 +238,8 @@ def _arguments(
         eval_steps=recipe.eval_steps,
         save_strategy="steps",
         save_steps=recipe.eval_steps,
-        save_total_limit=1,
+        # The best and the last: with 1, the library drops the last one at the end.
+        save_total_limit=2,
         load_best_model_at_end=True,
         metric_for_best_model=metric,
         greater_is_better=True,

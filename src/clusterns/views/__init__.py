@@ -1,6 +1,19 @@
 """Views: how a sentence becomes the inputs of one training row."""
 
 from clusterns.views.collator import ViewCollator, crop
-from clusterns.views.settings import ViewSettings
+from clusterns.views.prompting import TemplatedViews, TemplateTokens, templated_tokenizer
+from clusterns.views.settings import PromptSettings, ViewSettings
+from clusterns.views.template import PUBLISHED, Template, template_pair
 
-__all__ = ["ViewCollator", "ViewSettings", "crop"]
+__all__ = [
+    "PUBLISHED",
+    "PromptSettings",
+    "Template",
+    "TemplateTokens",
+    "TemplatedViews",
+    "ViewCollator",
+    "ViewSettings",
+    "crop",
+    "template_pair",
+    "templated_tokenizer",
+]

@@ -25,10 +25,15 @@ class ViewCollator(SentenceTransformerDataCollator):
 
     def __call__(self, features: list[dict[str, Any]]) -> dict[str, Any]:
         """Tokenise a batch of rows."""
-        texts = [row["text"] for row in features]
-        if self.positives == "dropout":
-            return super().__call__([{"anchor": text} for text in texts])
-        return super().__call__([self._cropped(text) for text in texts])
+        return super().__call__([self._views(row["text"]) for row in features])
+
+    def _views(self, text: str) -> dict[str, str]:
+        if self.positives == "crop":
+            return self._cropped(text)
+        if isinstance(self.prompts, dict) and "positive" in self.prompts:
+            # Each view has a prompt of its own, so one tokenised text cannot stand for both.
+            return {"anchor": text, "positive": text}
+        return {"anchor": text}
 
     def _cropped(self, text: str) -> dict[str, str]:
         generator = random.Random(f"{self.seed} {self.epoch} {zlib.crc32(text.encode())}")

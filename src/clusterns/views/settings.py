@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from clusterns.settings import Settings
+from clusterns.views.template import Template, template_pair
 
 
 class ViewSettings(Settings):
@@ -18,3 +19,26 @@ class ViewSettings(Settings):
     """Shortest crop, as a share of the sentence's words."""
     max_length: int = Field(32, ge=4)
     """Tokens of a sentence that training sees; the saved model keeps the base's own limit."""
+
+
+class PromptSettings(Settings):
+    """Prompt-based models: the sentence in a template, and the mask's state as its vector."""
+
+    template: str = ""
+    """Template of anchor and test: bert, roberta (the published ones), or a text with one {sentence} and one {mask}. Empty: no template."""
+    positive_template: str = ""
+    """Template of the positive. Empty: the published partner of the anchor's, or the same text."""
+    denoising: bool = True
+    """In training, subtract the mask state of the bare template."""
+
+    @property
+    def templates(self) -> tuple[Template, Template] | None:
+        """The templates of anchor and positive, or None for a model without."""
+        return template_pair(self.template, self.positive_template) if self.template else None
+
+    @model_validator(mode="after")
+    def _templates_are_whole(self) -> PromptSettings:
+        if self.positive_template and not self.template:
+            raise ValueError("positive_template goes with a template, and template is empty.")
+        _ = self.templates
+        return self

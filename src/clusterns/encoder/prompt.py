@@ -1,0 +1,78 @@
+"""Prompt-based encoders (PromptBERT): a sentence in a template, the mask's state as its vector.
+
+A saved one consists of built-in modules and a tokeniser file, and needs nothing of this package:
+the tokeniser writes the template around the sentence, a mask over the tokens hides those on the far
+side of the template's mask token, and the pooling takes the last (or first) token that is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal
+
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Transformer
+from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+from sentence_transformers.sentence_transformer.modules import Pooling
+from transformers import AutoTokenizer
+
+from clusterns.encoder.base import is_sentence_transformer
+from clusterns.encoder.denoising import Denoising
+from clusterns.errors import UserError
+from clusterns.views import Template, TemplateTokens, templated_tokenizer, template_pair
+
+
+def prompt_encoder(base: str, template: Template | str) -> SentenceTransformer:
+    """A plain encoder as a prompt-based SentenceTransformer, untuned.
+
+    Args:
+        base: folder or Hub name of a plain encoder.
+        template: a template, its text, or the name of a published one.
+    """
+    if isinstance(template, str):
+        template, _ = template_pair(template)
+    if is_sentence_transformer(base):
+        raise UserError(
+            f"base {base} is a SentenceTransformer with a pooling of its own: a template goes with "
+            "a plain encoder."
+        )
+    transformer = Transformer(base, model_kwargs={"dtype": torch.float32})
+    if transformer.tokenizer is None:
+        raise UserError(f"base {base} has no tokenizer.")
+    tokens = TemplateTokens.of(template, transformer.tokenizer)
+    transformer.processor = templated_tokenizer(transformer.tokenizer, template, full_stop=True)
+    if transformer.max_seq_length <= len(tokens):
+        raise UserError(
+            f"the template {template.text!r} has {len(tokens)} tokens and leaves no room for a "
+            f"sentence: {base} reads {transformer.max_seq_length} tokens."
+        )
+    dimension = transformer.get_embedding_dimension()
+    hidden, pooling = _beyond_the_mask(tokens)
+    return SentenceTransformer(
+        modules=[
+            transformer,
+            MultiVectorMask(
+                transformer.tokenizer.convert_ids_to_tokens(hidden),
+                # All that encode, encode_query and encode_document can mean.
+                skiplist_tasks=["query", "document"],
+            ),
+            Pooling(dimension, pooling),
+        ]
+    )
+
+
+def _beyond_the_mask(tokens: TemplateTokens) -> tuple[list[int], Literal["cls", "lasttoken"]]:
+    """The tokens between the mask and its end of the template, and the pooling that finds the mask
+    once they are hidden. They may hide more of the sentence, which does not matter."""
+    if tokens.mask < tokens.slot:
+        return sorted(set(tokens.ids[: tokens.mask])), "cls"
+    return sorted(set(tokens.ids[tokens.mask + 1 :])), "lasttoken"
+
+
+def add_denoising(model: SentenceTransformer, base: str, templates: Iterable[Template]) -> None:
+    """Put the train-only denoising behind the encoder of ``model``, a prompt encoder of ``base``."""
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    denoising = Denoising([TemplateTokens.of(template, tokenizer) for template in templates])
+    denoising.on_model_ready(model)
+    model.insert(1, denoising)

@@ -1,0 +1,175 @@
+"""Tokenisers that put every sentence into a template."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tokenizers import Regex, Tokenizer
+from tokenizers.normalizers import Normalizer, Prepend, Replace, Strip
+from tokenizers.normalizers import Sequence as Normalizers
+from tokenizers.processors import TemplateProcessing
+from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
+
+from clusterns.errors import UserError
+from clusterns.views.template import MASK, Template
+
+# PromptBERT's rule at test time: a sentence that does not end in one of . ? " ' gets a full stop.
+FULL_STOP = Replace(Regex(r"""(?<=[^.?"'])\z"""), ".")
+
+
+@dataclass(frozen=True)
+class TemplateTokens:
+    """A template as tokens, the tokeniser's own ones at both ends ([CLS], [SEP]) among them."""
+
+    ids: tuple[int, ...]
+    """All tokens but the sentence's."""
+    slot: int
+    """The sentence stands before the token of this index."""
+    mask: int
+    """Index of the mask."""
+
+    @classmethod
+    def of(cls, template: Template, tokenizer: PreTrainedTokenizerBase) -> TemplateTokens:
+        """Tokenise a template; text that looks like a special token stays text."""
+        first, last = _frame(tokenizer)
+        before, after = template.halves
+        # A blank before the sentence goes with the sentence, as byte-level tokenisers have it.
+        left, right = _tokenised(before.rstrip(), tokenizer), _tokenised(after, tokenizer)
+        ids = (*first, *left, *right, *last)
+        return cls(ids, len(first) + len(left), ids.index(tokenizer.mask_token_id))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def _frame(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
+    """The tokens that the tokeniser puts before and after any text."""
+    encoded = tokenizer("a", return_special_tokens_mask=True)
+    ids, special = encoded["input_ids"], encoded["special_tokens_mask"]
+    start = special.index(0)
+    end = len(ids) - special[::-1].index(0)
+    return ids[:start], ids[end:]
+
+
+def _tokenised(half: str, tokenizer: PreTrainedTokenizerBase) -> list[int]:
+    """The tokens of one side of a template; one of the two sides holds the mask."""
+    left, mask, right = half.partition(MASK)
+    if mask:
+        # As in running text, where the mask token of some tokenisers swallows the blanks beside it.
+        token = tokenizer.added_tokens_decoder[tokenizer.mask_token_id]
+        left = left.rstrip() if token.lstrip else left
+        right = right.lstrip() if token.rstrip else right
+    ids: list[int] = _plain_ids(left, tokenizer)
+    return [*ids, tokenizer.mask_token_id, *_plain_ids(right, tokenizer)] if mask else ids
+
+
+def _plain_ids(text: str, tokenizer: PreTrainedTokenizerBase) -> list[int]:
+    for token, escaped in _escapes(tokenizer).items():
+        text = text.replace(token, escaped)
+    return _unescaped_ids(text, tokenizer)
+
+
+def _unescaped_ids(text: str, tokenizer: PreTrainedTokenizerBase) -> list[int]:
+    return tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
+
+
+def _escapes(tokenizer: PreTrainedTokenizerBase) -> dict[str, str]:
+    """Special tokens that the vocabulary would read as such even where they are split, as
+    SentencePiece's does, and what to write for them."""
+    special = {*tokenizer.all_special_ids} - {tokenizer.unk_token_id}
+    return {
+        token: f"{token[0]} {token[1:]}"
+        for token in tokenizer.all_special_tokens
+        if special & {*_unescaped_ids(token, tokenizer)}
+    }
+
+
+def templated_tokenizer(
+    tokenizer: PreTrainedTokenizerBase, template: Template, *, full_stop: bool
+) -> PreTrainedTokenizerFast:
+    """A copy of ``tokenizer`` that puts every sentence into ``template``.
+
+    All of it lies in the tokeniser's own file, so that it opens anywhere: the template is the
+    post-processor, hence truncation cuts the sentence only, and counts the template's tokens.
+
+    Args:
+        tokenizer: the tokeniser of a plain encoder.
+        template: the text around the sentence.
+        full_stop: append the full stop of the test rule.
+    """
+    if not getattr(tokenizer, "is_fast", False):
+        raise UserError(f"a template needs a fast tokenizer, not {type(tokenizer).__name__}.")
+    if tokenizer.mask_token is None:
+        raise UserError("a template needs a base whose tokenizer has a mask token.")
+    tokens = TemplateTokens.of(template, tokenizer)
+    backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    steps: list[Normalizer] = [Strip()]
+    if full_stop:
+        steps.append(FULL_STOP)
+    if template.halves[0][-1:].isspace():
+        steps.append(Prepend(" "))
+    if backend.normalizer is not None:
+        steps.append(backend.normalizer)
+    steps += [Replace(token, escaped) for token, escaped in _escapes(tokenizer).items()]
+    backend.normalizer = Normalizers(steps)
+    backend.post_processor = _post_processor(tokens, tokenizer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        split_special_tokens=True,
+        model_max_length=tokenizer.model_max_length,
+        model_input_names=tokenizer.model_input_names,
+        padding_side=tokenizer.padding_side,
+        **tokenizer.special_tokens_map,
+    )
+
+
+def _post_processor(
+    tokens: TemplateTokens, tokenizer: PreTrainedTokenizerBase
+) -> TemplateProcessing:
+    """The template as two "special tokens" of many ids, around the sentence."""
+    sides = {"before": tokens.ids[: tokens.slot], "after": tokens.ids[tokens.slot :]}
+    return TemplateProcessing(
+        single="before $A after",
+        pair="before $A $B after",
+        special_tokens=[
+            {"id": name, "ids": list(ids), "tokens": tokenizer.convert_ids_to_tokens(list(ids))}
+            for name, ids in sides.items()
+        ],
+    )
+
+
+class TemplatedViews:
+    """Tokenises the views of a training batch, each in its own template, without the full stop.
+
+    Fits the data collator of Sentence Transformers as its ``preprocess_fn``: the column's prompt is
+    the template's text, and ``max_length`` counts the tokens of the sentence alone.
+    """
+
+    def __init__(
+        self, tokenizer: PreTrainedTokenizerBase, templates: Iterable[Template], limit: int
+    ) -> None:
+        self.limit = limit
+        self.tokenizers = {
+            template.text: templated_tokenizer(tokenizer, template, full_stop=False)
+            for template in templates
+        }
+
+    def __call__(
+        self, inputs: Sequence[str], prompt: str, max_length: int, **kwargs: Any
+    ) -> dict[str, Any]:
+        """Tokenise one column."""
+        tokenizer = self.tokenizers[prompt]
+        template_length = tokenizer.num_special_tokens_to_add()
+        return dict(
+            tokenizer(
+                list(inputs),
+                padding=True,
+                truncation=True,
+                max_length=min(self.limit, template_length + max_length),
+                return_tensors="pt",
+                # Tells the template from the sentence, and is never shown to the encoder.
+                return_special_tokens_mask=True,
+            )
+        )

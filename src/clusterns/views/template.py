@@ -1,0 +1,57 @@
+"""Templates: the text around a sentence, with a mask whose state stands for the sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from clusterns.errors import UserError
+
+SENTENCE = "{sentence}"
+MASK = "{mask}"
+
+
+@dataclass(frozen=True)
+class Template:
+    """A text with exactly one ``{sentence}`` and exactly one ``{mask}``."""
+
+    text: str
+
+    def __post_init__(self) -> None:
+        for slot in (SENTENCE, MASK):
+            count = self.text.count(slot)
+            if count != 1:
+                raise UserError(
+                    f"the template {self.text!r} must contain {slot} exactly once, and contains it "
+                    f"{count} times. A published template is named: {', '.join(PUBLISHED)}."
+                )
+
+    @property
+    def halves(self) -> tuple[str, str]:
+        """The text before the sentence and the text after it."""
+        before, _, after = self.text.partition(SENTENCE)
+        return before, after
+
+
+# PromptBERT's pairs: of the anchor (and the test), and of the positive.
+PUBLISHED = {
+    "bert": (
+        'This sentence of "{sentence}" means {mask}.',
+        'This sentence : "{sentence}" means {mask}.',
+    ),
+    "roberta": (
+        "This sentence : ' {sentence} ' means {mask}.",
+        "The sentence : ' {sentence} ' means {mask}.",
+    ),
+}
+
+
+def template_pair(template: str, positive: str = "") -> tuple[Template, Template]:
+    """The anchor's template and the positive's, each a text or the name of a published pair.
+
+    Without ``positive``, a published anchor keeps its published positive, and a text stands on
+    both sides.
+    """
+    anchor_text, positive_text = PUBLISHED.get(template, (template, template))
+    if positive:
+        positive_text = PUBLISHED[positive][1] if positive in PUBLISHED else positive
+    return Template(anchor_text), Template(positive_text)

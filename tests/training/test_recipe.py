@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from clusterns.errors import UserError
+from clusterns.training import Recipe, load_recipe, parse_changes, recipe_names
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_recipe_is_valid_described_and_survives_a_round_trip(name: str, tmp_path: Path) -> None:
+    recipe = load_recipe(name)
+    assert len(recipe.description) > 20
+    copy = tmp_path / "copy.yaml"
+    copy.write_text(recipe.to_yaml())
+    assert load_recipe(str(copy)) == recipe
+
+
+def test_every_key_is_documented() -> None:
+    assert [key for key, field in Recipe.model_fields.items() if not field.description] == []
+
+
+def test_symbols_of_the_paper_are_in_the_help() -> None:
+    symbols = {
+        "temperature": "tau", "clusters": "K", "momentum": "gamma", "sigma": "sigma",
+        "start_step": "S", "hard_negative_weight": "mu", "margin_weight": "lambda",
+        "alpha": "alpha", "beta": "beta", "batch_size": "N",
+    }  # fmt: skip
+    for key, symbol in symbols.items():
+        assert f"({symbol})" in (Recipe.model_fields[key].description or ""), key
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        (["clustres=3"], "no setting 'clustres'. Did you mean clusters?"),
+        (["temperature=-1"], "temperature = -1: input should be greater than 0"),
+        (["temperature=warm"], "temperature = 'warm'"),
+        (["clusters=100", "batch_size=50"], "clusters = 100 is more than batch_size = 50"),
+        (["hard_negatives=third"], "'second', 'nearest' or 'none'"),
+        (["alpha=0.5", "beta=0.3"], "alpha = 0.5 must not be above beta = 0.3"),
+        (["sigma=0.4", "start_step=10"], "set one of them"),
+        (["method=simcse", "clusters=8"], "clusters belongs to method clusterns"),
+        (["nonsense"], "key=value"),
+    ],
+)
+def test_bad_settings_name_key_value_and_range(pairs: list[str], message: str) -> None:
+    with pytest.raises(UserError) as error:
+        load_recipe("default", parse_changes(pairs))
+    assert message in str(error.value)
+
+
+def test_changes_win_and_numbers_are_read_as_people_write_them() -> None:
+    recipe = load_recipe("default", parse_changes(["learning_rate=3e-5", "max_steps=7", "report_to=[wandb]"]))
+    assert (recipe.learning_rate, recipe.max_steps, recipe.report_to) == (3e-5, 7, ("wandb",))
+
+
+def test_a_start_step_replaces_the_recipes_sigma() -> None:
+    recipe = load_recipe("default", {"start_step": 5})
+    assert recipe.start_step == 5
+    assert "sigma" not in recipe.to_yaml()
+
+
+def test_an_unknown_recipe_and_broken_files_are_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="choose one of default"):
+        load_recipe("nonsense")
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("a: [1,\n")
+    with pytest.raises(UserError, match="is not YAML"):
+        load_recipe(str(broken))
+    broken.write_text("- a\n- b\n")
+    with pytest.raises(UserError, match="keys and values"):
+        load_recipe(str(broken))
+    with pytest.raises(UserError, match="cannot read the recipe"):
+        load_recipe(str(tmp_path / "missing.yaml"))

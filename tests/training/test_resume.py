@@ -1,0 +1,108 @@
+"""A run that is killed and resumed ends with the weights of one that was not."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from safetensors.numpy import load_file
+
+from clusterns.training.checkpoints import last_checkpoint
+
+WORDS = "river town music cell planet engine king harbour winter protein market song bridge law".split()
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    generator = random.Random(0)
+    path = tmp_path_factory.mktemp("corpus") / "corpus.txt"
+    lines = [" ".join(generator.choices(WORDS, k=generator.randint(6, 12))) for _ in range(220)]
+    path.write_text("\n".join(lines))
+    return path
+
+
+def command(corpus: Path, base: Path, output: Path) -> list[str]:
+    """Everything that has a state is on (a line a step, since a mean would start anew): crops, head, masked LM, centroids, several epochs."""
+    settings = {
+        "batch_size": 16, "clusters": 4, "start_step": 7, "positives": "crop", "pooling": "cls",
+        "masked_lm_weight": 0.1, "max_steps": 40, "epochs": 9, "eval_steps": 6, "patience": 5,
+        "log_steps": 1, "learning_rate": 1e-3, "heldout": 20,
+    }  # fmt: skip
+    pairs = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
+    return [
+        sys.executable, "-m", "clusterns", "train", str(corpus), "--output", str(output),
+        "--base", str(base), "--dev", "none", *pairs,
+    ]  # fmt: skip
+
+
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {**os.environ, "OMP_NUM_THREADS": "1", "CLUSTERNS_CACHE": str(tmp_path / "cache"),
+            "HF_HUB_OFFLINE": "1"}  # fmt: skip
+
+
+def kill_when(process: subprocess.Popen[bytes], path: Path, number: int) -> None:
+    """Send ``number`` as soon as ``path`` exists."""
+    deadline = time.monotonic() + 240
+    while not path.exists():
+        assert process.poll() is None, "the run ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    process.send_signal(number)
+    process.wait()
+
+
+def test_killed_twice_and_resumed_equals_never_killed(
+    corpus: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    env = environment(tmp_path)
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    subprocess.run(command(corpus, tiny_bert, whole), env=env, check=True, capture_output=True)
+
+    process = subprocess.Popen(command(corpus, tiny_bert, killed), env=env, stderr=subprocess.DEVNULL)
+    # The folder appears while its files are still being written.
+    kill_when(process, killed / "checkpoints" / "checkpoint-18", signal.SIGKILL)
+    assert not (killed / "results.json").exists()
+    resume = [*command(corpus, tiny_bert, killed), "--resume"]
+    process = subprocess.Popen(resume, env=env, stderr=subprocess.PIPE)
+    kill_when(process, killed / "checkpoints" / "checkpoint-30", signal.SIGINT)
+    assert process.returncode == 130
+    assert b"--resume" in process.stderr.read()
+    subprocess.run(
+        [sys.executable, "-m", "clusterns", "train", "--output", str(killed), "--resume"],
+        env=env, check=True, capture_output=True,
+    )  # fmt: skip
+
+    for name in ("model/model.safetensors", "checkpoints/checkpoint-40/loss.safetensors"):
+        a, b = load_file(whole / name), load_file(killed / name)
+        assert a.keys() == b.keys()
+        for key in a:
+            assert a[key].tobytes() == b[key].tobytes(), f"{name}: {key}"
+    assert (whole / "results.json").read_text() == (killed / "results.json").read_text()
+    assert json.loads((whole / "results.json").read_text())["clustering_started_at"] == 7
+
+    def metrics(run: Path) -> list[dict[str, float]]:
+        lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+        timing = ("runtime", "per_second")
+        return [{k: v for k, v in line.items() if not k.endswith(timing)} for line in lines]
+
+    assert metrics(whole) == metrics(killed)
+
+
+def test_a_half_written_checkpoint_is_never_taken(tmp_path: Path) -> None:
+    assert last_checkpoint(tmp_path) is None
+    for step, state in ((5, '{"global_step": 5}'), (10, '{"global_step": 10}'), (15, '{"glob'), (20, None)):
+        folder = tmp_path / f"checkpoint-{step}"
+        folder.mkdir()
+        (folder / "model.safetensors").write_bytes(b"half")
+        if state is not None:
+            (folder / "trainer_state.json").write_text(state)
+    assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-10"
+    assert not (tmp_path / "checkpoint-15").exists()
+    assert not (tmp_path / "checkpoint-20").exists()

@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.evaluation import BaseEvaluator
+
+from clusterns.encoder import load_base
+from clusterns.errors import UserError
+from clusterns.files import read_json
+from clusterns.training import Recipe, RunFolder, load_recipe, train
+from clusterns.training.callbacks import read_metrics
+from clusterns.training.trainer import NotFiniteError
+
+TOPICS = {
+    "music": "song guitar opera chorus violin melody concert rhythm".split(),
+    "space": "planet orbit comet telescope galaxy rocket moon crater".split(),
+    "law": "court judge appeal verdict statute counsel trial jury".split(),
+}
+
+
+@pytest.fixture(scope="module")
+def rows() -> Dataset:
+    generator = random.Random(0)
+    words = list(TOPICS.values())
+    texts = [" ".join(generator.choices(generator.choice(words), k=8)) for _ in range(160)]
+    return Dataset.from_dict({"text": texts, "name": ["x"] * len(texts)})
+
+
+class Scripted(BaseEvaluator):
+    """Scores that the test writes: the first for the base, then one for each validation; asked
+    again about a model it has seen, it remembers."""
+
+    def __init__(self, scores: list[float]) -> None:
+        super().__init__()
+        self.primary_metric = "score"
+        self.scores = list(scores)
+        self.seen: list[tuple[torch.Tensor, float]] = []
+
+    def __call__(self, model: SentenceTransformer, *args, **kwargs) -> dict[str, float]:
+        weights = torch.cat([p.detach().flatten() for p in model[0].parameters()])
+        for known, score in self.seen:
+            if torch.equal(known, weights):
+                return {"score": score}
+        self.seen.append((weights, self.scores.pop(0)))
+        return {"score": self.seen[-1][1]}
+
+
+def recipe(base: Path, **changes) -> Recipe:
+    values = {
+        "base": str(base), "batch_size": 16, "clusters": 4, "start_step": 2, "max_steps": 8,
+        "eval_steps": 2, "log_steps": 1, "learning_rate": 1e-3, "pooling": "cls", "patience": 0,
+    }  # fmt: skip
+    return load_recipe("default", {**values, **changes})
+
+
+def test_a_run_leaves_everything_that_its_folder_promises(
+    tiny_bert: Path, rows: Dataset, tmp_path: Path
+) -> None:
+    folder = RunFolder(tmp_path / "run")
+    evaluator = Scripted([0.1, 0.2, 0.5, 0.4, 0.3])
+    result = train(recipe(tiny_bert), rows, evaluator, folder, corpus={"fingerprint": "f"}, quiet=True)
+
+    assert (result.base_score, result.best_score, result.best_step) == (0.1, 0.5, 4)
+    assert (result.steps, result.clustering_started_at) == (8, 2)
+    resolved = yaml.safe_load(folder.recipe_file.read_text())
+    assert resolved["clusters"] == 4
+    assert resolved["temperature"] == 0.05
+    assert load_recipe(str(folder.recipe_file)) == recipe(tiny_bert)
+    assert folder.record["versions"]["torch"] == torch.__version__
+    lines = read_metrics(folder.metrics_file)
+    assert lines[0] == {"step": 0, "eval_score": 0.1}
+    assert [line["step"] for line in lines if "loss" in line] == list(range(1, 9))
+    assert [line["eval_score"] for line in lines if "eval_score" in line] == [0.1, 0.2, 0.5, 0.4, 0.3]
+    assert "hard_negative_similarity" in lines[-2]
+    assert "false_negative_rate" in lines[-2]
+
+    model = SentenceTransformer(str(folder.model))
+    assert [type(m).__name__ for m in model] == ["Transformer", "Pooling"]
+    assert model[1].pooling_mode == "cls"
+    assert model.max_seq_length == load_base(str(tiny_bert)).max_seq_length
+    weights = torch.cat([p.detach().flatten() for p in model[0].parameters()])
+    assert torch.equal(weights, evaluator.seen[2][0])  # those of step 4
+    card = (folder.model / "README.md").read_text()
+    assert "ClusterNSLoss" in card
+    assert "Clustering-Aware Negative Sampling" in card
+
+
+def test_where_nothing_beats_the_base_the_base_is_the_result(
+    tiny_bert: Path, rows: Dataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = RunFolder(tmp_path / "run")
+    result = train(recipe(tiny_bert, patience=2), rows, Scripted([0.9, 0.1, 0.2]), folder, quiet=True)
+    assert (result.best_step, result.best_score) == (0, 0.9)
+    assert result.steps == 4  # two validations without gain over the base
+    assert "Nothing beat the base" in capsys.readouterr().err
+    base = load_base(str(tiny_bert), "cls").encode(["a song"])
+    assert (SentenceTransformer(str(folder.model)).encode(["a song"]) == base).all()
+
+
+def test_training_lowers_the_loss_and_brings_topics_together(
+    tiny_bert: Path, rows: Dataset, tmp_path: Path
+) -> None:
+    class TopicGap(BaseEvaluator):
+        """Similarity within a topic minus similarity across topics."""
+
+        primary_metric = "gap"
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.primary_metric = "gap"
+
+        def __call__(self, model: SentenceTransformer, *args, **kwargs) -> dict[str, float]:
+            sentences = [" ".join(w) for words in TOPICS.values() for w in (words[:4], words[4:])]
+            s = model.similarity(*[model.encode(sentences, convert_to_tensor=True)] * 2)
+            within = (s[0, 1] + s[2, 3] + s[4, 5]) / 3
+            across = (s[0, 2] + s[0, 4] + s[2, 4] + s[1, 3]) / 4
+            return {"gap": float(within - across)}
+
+    folder = RunFolder(tmp_path / "run")
+    chosen = recipe(tiny_bert, max_steps=60, eval_steps=20, epochs=20, positives="crop", pooling="mean")
+    result = train(chosen, rows, TopicGap(), folder, quiet=True)
+    losses = [line["loss"] for line in read_metrics(folder.metrics_file) if "loss" in line]
+    assert sum(losses[-5:]) < sum(losses[2:7])
+    assert result.best_score > result.base_score + 0.05
+
+
+def test_a_loss_that_is_not_a_number_stops_the_run_and_keeps_the_last_checkpoint(
+    tiny_bert: Path, rows: Dataset, tmp_path: Path
+) -> None:
+    folder = RunFolder(tmp_path / "run")
+
+    class Poison(Scripted):
+        def __call__(self, model: SentenceTransformer, *args, **kwargs) -> dict[str, float]:
+            scores = super().__call__(model)
+            if len(self.seen) == 3:  # step 4 is being validated: poison what follows
+                self.poisoned = next(model[0].parameters())
+            return scores
+
+    evaluator = Poison([0.1, 0.2, 0.3, 0.4])
+    original = torch.optim.AdamW.step
+
+    def step(self: torch.optim.AdamW, *args, **kwargs):
+        done = original(self, *args, **kwargs)
+        if hasattr(evaluator, "poisoned"):
+            evaluator.poisoned.data.fill_(float("nan"))
+        return done
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(NotFiniteError, match="learning_rate"):
+        patch.setattr(torch.optim.AdamW, "step", step)
+        train(recipe(tiny_bert, log_steps=100), rows, evaluator, folder, quiet=True)
+    kept = sorted(path.name for path in folder.checkpoints.glob("checkpoint-*"))
+    assert kept == ["checkpoint-2", "checkpoint-4"]
+    assert not folder.model.exists()
+
+
+def test_output_folders_are_guarded(tiny_bert: Path, rows: Dataset, tmp_path: Path) -> None:
+    full = tmp_path / "full"
+    full.mkdir()
+    (full / "precious.txt").write_text("x")
+    with pytest.raises(UserError, match="not empty"):
+        RunFolder(full).check(resume=False)
+    with pytest.raises(UserError, match="is a file"):
+        RunFolder(full / "precious.txt").check(resume=False)
+    with pytest.raises(UserError, match="there is no run"):
+        RunFolder(tmp_path / "nowhere").check(resume=True)
+    folder = RunFolder(tmp_path / "run")
+    folder.create(recipe(tiny_bert), {"fingerprint": "one"})
+    with pytest.raises(UserError, match="--resume"):
+        folder.check(resume=False)
+    folder.check_same(recipe(tiny_bert), "one")
+    with pytest.raises(UserError, match="the corpus is not the text"):
+        folder.check_same(recipe(tiny_bert), "two")
+    with pytest.raises(UserError, match="temperature = 0.1 differs"):
+        folder.check_same(recipe(tiny_bert, temperature=0.1), "one")
+
+
+def test_fewer_sentences_than_a_batch(tiny_bert: Path, rows: Dataset, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with pytest.raises(UserError, match="160 sentences for training, fewer than batch_size = 200"):
+        train(recipe(tiny_bert, batch_size=200), rows, Scripted([0.1]), folder, quiet=True)
+    assert not folder.path.exists()
+
+
+def test_simcse_runs_in_the_same_frame(tiny_bert: Path, rows: Dataset, tmp_path: Path) -> None:
+    chosen = load_recipe(
+        "default", {"method": "simcse", "base": str(tiny_bert), "batch_size": 16, "max_steps": 2}
+    )
+    folder = RunFolder(tmp_path / "run")
+    result = train(chosen, rows, Scripted([0.1, 0.2]), folder, quiet=True)
+    assert result.clustering_started_at is None
+    assert "clusters" not in yaml.safe_load(folder.recipe_file.read_text())
+    assert read_json(folder.results_file)["best_step"] == 2
+
+
+def test_clustering_that_never_starts_is_said(
+    tiny_bert: Path, rows: Dataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    chosen = recipe(tiny_bert, start_step=None, sigma=-1.0, max_steps=2)
+    train(chosen, rows, Scripted([0.1, 0.2]), RunFolder(tmp_path / "run"), quiet=True)
+    assert "Clustering never started" in capsys.readouterr().err
+
+
+def test_a_global_initialisation_runs(tiny_bert: Path, rows: Dataset, tmp_path: Path) -> None:
+    chosen = recipe(tiny_bert, initialisation="corpus", initialisation_sample=100, max_steps=4)
+    folder = RunFolder(tmp_path / "run")
+    result = train(chosen, rows, Scripted([0.1, 0.2, 0.3]), folder, quiet=True)
+    assert result.clustering_started_at == 2
+    assert json.loads(folder.results_file.read_text())["steps"] == 4
