@@ -111,6 +111,11 @@ def test_nothing_is_imported(tmp_path: Path) -> None:
     assert read(source, tmp_path) == [("pkg._docs", "f", "This one is only read.")]
 
 
+def test_a_docstring_that_is_put_together(tmp_path: Path) -> None:
+    source = 'class Conv:\n    __doc__ = ("""Convolve an input signal.""" + more + "The end of it.")\n    x = 1\n'
+    assert read(source, tmp_path) == [("pkg._docs", "Conv", "Convolve an input signal.")]
+
+
 def test_docstrings_attached_to_compiled_objects(tmp_path: Path) -> None:
     source = '''
 add_newdoc("pkg._core.multi", "zeros", """Return an array of zeros.""")

@@ -74,6 +74,29 @@ def test_stars_in_a_circle_and_imports_of_nothing() -> None:
     assert found == {("pkg.a", "f"): ("pkg", "f"), ("pkg.b", "g"): ("pkg", "g")}
 
 
+def test_its_own_name_comes_before_another() -> None:
+    found = public_names(
+        modules(
+            pkg__init="from ._impl import concatenate as concat, concatenate",
+            pkg__0impl="def concatenate(): ...",
+        )
+    )
+    assert found == {("pkg._impl", "concatenate"): ("pkg", "concatenate")}
+
+
+def test_what_a_private_module_lists_belongs_to_its_package() -> None:
+    found = public_names(
+        modules(
+            pkg__init="",
+            pkg__sub__init="globals().update(magic())",
+            pkg__sub__0peaks="__all__ = ['find']\ndef find(): ...\ndef helper(): ...",
+            pkg__0inner__init="from .deep import x\n__all__ = ['x']",
+            pkg__0inner__deep="def x(): ...",
+        )
+    )
+    assert found == {("pkg.sub._peaks", "find"): ("pkg.sub", "find")}
+
+
 def test_a_shorter_home_is_kept() -> None:
     found = public_names(
         modules(

@@ -57,13 +57,11 @@ class Oracle:
             denominator = sum(logits[j].exp() for j in range(n) if j not in left_out)
             for j, negative in enumerate(hard_negatives):
                 weight = self.mu if not self.released or j == i else 1.0
-                denominator = denominator + weight * (
-                    cosine(anchors[i], negative) / self.temperature
-                ).exp()
+                denominator = (
+                    denominator + weight * (cosine(anchors[i], negative) / self.temperature).exp()
+                )
             numerators = [i, *members[i]] if self.false == "positives" else [i]
-            losses.append(
-                sum(denominator.log() - logits[j] for j in numerators) / len(numerators)
-            )
+            losses.append(sum(denominator.log() - logits[j] for j in numerators) / len(numerators))
         total = sum(losses) / n
         if self.centroids is not None and self.step != self.started_at and self.false == "margin":
             total = total + self.lam * self.margin(anchors, positives, members)

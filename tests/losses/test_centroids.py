@@ -95,7 +95,10 @@ def test_mean_similarity_equals_the_mean_of_the_matrix(diagonal: bool) -> None:
 def test_info_nce_by_hand() -> None:
     similarities = torch.tensor([[0.5, 0.0], [0.1, 0.3]])
     found = info_nce(similarities, torch.tensor([0, 1]), temperature=0.1)
-    expected = [torch.tensor([5.0, 0.0]).logsumexp(0) - 5, torch.tensor([1.0, 3.0]).logsumexp(0) - 3]
+    expected = [
+        torch.tensor([5.0, 0.0]).logsumexp(0) - 5,
+        torch.tensor([1.0, 3.0]).logsumexp(0) - 3,
+    ]
     torch.testing.assert_close(found, torch.stack(expected))
 
 

@@ -128,7 +128,9 @@ def test_hand_computed_step() -> None:
     # Each sample's hard negative is the other's centroid. Row: positives e^1 + e^0; hard negatives
     # of both samples, cosines 0 (own second nearest) and 1 (the other's): e^0 + e^1.
     e = torch.e
-    assert value.item() == pytest.approx(torch.log(torch.tensor((e + 1 + 1 + e) / e)).item(), abs=1e-6)
+    assert value.item() == pytest.approx(
+        torch.log(torch.tensor((e + 1 + 1 + e) / e)).item(), abs=1e-6
+    )
     # Centroids move half of the way to their one member.
     torch.testing.assert_close(loss.centroids.vectors, torch.tensor([[1.5, 0.0], [0.0, 1.5]]))
     assert loss.parts["margin_loss"].item() == 0.0
@@ -236,7 +238,9 @@ def test_mini_batches_and_gradient_caching_give_the_same_loss_and_gradients() ->
             return {"sentence_embedding": self.linear(features["vectors"])}
 
     def run(**frame) -> tuple[list[float], list[Tensor]]:
-        loss = ClusterNSLoss(Encoder(), clusters=4, start_step=2, margin_weight=1.0, **frame).double()
+        loss = ClusterNSLoss(
+            Encoder(), clusters=4, start_step=2, margin_weight=1.0, **frame
+        ).double()
         values, gradients = [], []
         for anchors, positives in batches():
             linear.zero_grad()
@@ -292,7 +296,9 @@ def test_global_centroids_are_the_raw_means_of_cosine_clusters() -> None:
 
 def test_a_loss_started_from_the_corpus_uses_its_vectors() -> None:
     vectors = torch.randn(40, D)
-    loss = ClusterNSLoss(Vectors(), clusters=4, start_step=1, corpus_vectors=lambda: vectors, seed=3)
+    loss = ClusterNSLoss(
+        Vectors(), clusters=4, start_step=1, corpus_vectors=lambda: vectors, seed=3
+    )
     anchors, positives = batches()[0]
     loss([features(anchors.float()), features(positives.float())])
     torch.testing.assert_close(loss.centroids.vectors, global_centroids(vectors, 4, seed=3))

@@ -9,7 +9,9 @@ from clusterns.training import Recipe, load_recipe, parse_changes, recipe_names
 
 
 @pytest.mark.parametrize("name", recipe_names())
-def test_every_recipe_is_valid_described_and_survives_a_round_trip(name: str, tmp_path: Path) -> None:
+def test_every_recipe_is_valid_described_and_survives_a_round_trip(
+    name: str, tmp_path: Path
+) -> None:
     recipe = load_recipe(name)
     assert len(recipe.description) > 20
     copy = tmp_path / "copy.yaml"
@@ -52,7 +54,9 @@ def test_bad_settings_name_key_value_and_range(pairs: list[str], message: str) -
 
 
 def test_changes_win_and_numbers_are_read_as_people_write_them() -> None:
-    recipe = load_recipe("default", parse_changes(["learning_rate=3e-5", "max_steps=7", "report_to=[wandb]"]))
+    recipe = load_recipe(
+        "default", parse_changes(["learning_rate=3e-5", "max_steps=7", "report_to=[wandb]"])
+    )
     assert (recipe.learning_rate, recipe.max_steps, recipe.report_to) == (3e-5, 7, ("wandb",))
 
 

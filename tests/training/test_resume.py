@@ -16,7 +16,9 @@ from safetensors.numpy import load_file
 
 from clusterns.training.checkpoints import last_checkpoint
 
-WORDS = "river town music cell planet engine king harbour winter protein market song bridge law".split()
+WORDS = (
+    ["river", "town", "music", "cell", "planet", "engine", "king", "harbour", "winter", "protein", "market", "song", "bridge", "law"]
+)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,9 @@ def test_killed_twice_and_resumed_equals_never_killed(
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     subprocess.run(command(corpus, tiny_bert, whole), env=env, check=True, capture_output=True)
 
-    process = subprocess.Popen(command(corpus, tiny_bert, killed), env=env, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command(corpus, tiny_bert, killed), env=env, stderr=subprocess.DEVNULL
+    )
     # The folder appears while its files are still being written.
     kill_when(process, killed / "checkpoints" / "checkpoint-18", signal.SIGKILL)
     assert not (killed / "results.json").exists()
@@ -97,7 +101,12 @@ def test_killed_twice_and_resumed_equals_never_killed(
 
 def test_a_half_written_checkpoint_is_never_taken(tmp_path: Path) -> None:
     assert last_checkpoint(tmp_path) is None
-    for step, state in ((5, '{"global_step": 5}'), (10, '{"global_step": 10}'), (15, '{"glob'), (20, None)):
+    for step, state in (
+        (5, '{"global_step": 5}'),
+        (10, '{"global_step": 10}'),
+        (15, '{"glob'),
+        (20, None),
+    ):
         folder = tmp_path / f"checkpoint-{step}"
         folder.mkdir()
         (folder / "model.safetensors").write_bytes(b"half")

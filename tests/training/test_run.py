@@ -19,9 +19,9 @@ from clusterns.training.callbacks import read_metrics
 from clusterns.training.trainer import NotFiniteError
 
 TOPICS = {
-    "music": "song guitar opera chorus violin melody concert rhythm".split(),
-    "space": "planet orbit comet telescope galaxy rocket moon crater".split(),
-    "law": "court judge appeal verdict statute counsel trial jury".split(),
+    "music": ["song", "guitar", "opera", "chorus", "violin", "melody", "concert", "rhythm"],
+    "space": ["planet", "orbit", "comet", "telescope", "galaxy", "rocket", "moon", "crater"],
+    "law": ["court", "judge", "appeal", "verdict", "statute", "counsel", "trial", "jury"],
 }
 
 
@@ -65,7 +65,9 @@ def test_a_run_leaves_everything_that_its_folder_promises(
 ) -> None:
     folder = RunFolder(tmp_path / "run")
     evaluator = Scripted([0.1, 0.2, 0.5, 0.4, 0.3])
-    result = train(recipe(tiny_bert), rows, evaluator, folder, corpus={"fingerprint": "f"}, quiet=True)
+    result = train(
+        recipe(tiny_bert), rows, evaluator, folder, corpus={"fingerprint": "f"}, quiet=True
+    )
 
     assert (result.base_score, result.best_score, result.best_step) == (0.1, 0.5, 4)
     assert (result.steps, result.clustering_started_at) == (8, 2)
@@ -77,7 +79,13 @@ def test_a_run_leaves_everything_that_its_folder_promises(
     lines = read_metrics(folder.metrics_file)
     assert lines[0] == {"step": 0, "eval_score": 0.1}
     assert [line["step"] for line in lines if "loss" in line] == list(range(1, 9))
-    assert [line["eval_score"] for line in lines if "eval_score" in line] == [0.1, 0.2, 0.5, 0.4, 0.3]
+    assert [line["eval_score"] for line in lines if "eval_score" in line] == [
+        0.1,
+        0.2,
+        0.5,
+        0.4,
+        0.3,
+    ]
     assert "hard_negative_similarity" in lines[-2]
     assert "false_negative_rate" in lines[-2]
 
@@ -96,7 +104,9 @@ def test_where_nothing_beats_the_base_the_base_is_the_result(
     tiny_bert: Path, rows: Dataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = RunFolder(tmp_path / "run")
-    result = train(recipe(tiny_bert, patience=2), rows, Scripted([0.9, 0.1, 0.2]), folder, quiet=True)
+    result = train(
+        recipe(tiny_bert, patience=2), rows, Scripted([0.9, 0.1, 0.2]), folder, quiet=True
+    )
     assert (result.best_step, result.best_score) == (0, 0.9)
     assert result.steps == 4  # two validations without gain over the base
     assert "Nothing beat the base" in capsys.readouterr().err
@@ -124,7 +134,9 @@ def test_training_lowers_the_loss_and_brings_topics_together(
             return {"gap": float(within - across)}
 
     folder = RunFolder(tmp_path / "run")
-    chosen = recipe(tiny_bert, max_steps=60, eval_steps=20, epochs=20, positives="crop", pooling="mean")
+    chosen = recipe(
+        tiny_bert, max_steps=60, eval_steps=20, epochs=20, positives="crop", pooling="mean"
+    )
     result = train(chosen, rows, TopicGap(), folder, quiet=True)
     losses = [line["loss"] for line in read_metrics(folder.metrics_file) if "loss" in line]
     assert sum(losses[-5:]) < sum(losses[2:7])
@@ -152,7 +164,10 @@ def test_a_loss_that_is_not_a_number_stops_the_run_and_keeps_the_last_checkpoint
             evaluator.poisoned.data.fill_(float("nan"))
         return done
 
-    with pytest.MonkeyPatch.context() as patch, pytest.raises(NotFiniteError, match="learning_rate"):
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        pytest.raises(NotFiniteError, match="learning_rate"),
+    ):
         patch.setattr(torch.optim.AdamW, "step", step)
         train(recipe(tiny_bert, log_steps=100), rows, evaluator, folder, quiet=True)
     kept = sorted(path.name for path in folder.checkpoints.glob("checkpoint-*"))

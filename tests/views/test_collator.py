@@ -9,7 +9,9 @@ from clusterns.encoder import load_base
 from clusterns.losses.contrastive import sorted_by_length, stack_views
 from clusterns.views import ViewCollator, crop
 
-ROWS = [{"text": f"the {w} and the old stone bridge over the river"} for w in ("king", "harbour master")]
+ROWS = [
+    {"text": f"the {w} and the old stone bridge over the river"} for w in ("king", "harbour master")
+]
 
 
 def collator(base: Path, **settings) -> ViewCollator:
@@ -46,7 +48,11 @@ def test_a_crop_is_a_run_of_words_of_the_asked_length() -> None:
 
 
 def test_both_views_become_rows_of_one_input() -> None:
-    short = {"input_ids": torch.tensor([[1, 2]]), "attention_mask": torch.tensor([[1, 1]]), "note": "x"}
+    short = {
+        "input_ids": torch.tensor([[1, 2]]),
+        "attention_mask": torch.tensor([[1, 1]]),
+        "note": "x",
+    }
     long = {"input_ids": torch.tensor([[3, 4, 5]]), "attention_mask": torch.tensor([[1, 1, 1]])}
     rows = stack_views([short, long])
     assert rows["input_ids"].tolist() == [[1, 2, 0], [3, 4, 5]]

@@ -6,7 +6,11 @@ import sys
 
 import typer
 
+from clusterns.cli.compare import compare
+from clusterns.cli.evaluate import evaluate
+from clusterns.cli.quickstart import quickstart
 from clusterns.cli.recipes import recipes
+from clusterns.cli.search import search
 from clusterns.cli.train import train
 from clusterns.console import status
 from clusterns.errors import UserError
@@ -18,8 +22,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(train)
-app.command()(recipes)
+for command in (quickstart, train, recipes, evaluate, compare, search):
+    app.command()(command)
 
 
 def main() -> None:
@@ -27,5 +31,5 @@ def main() -> None:
     try:
         app()
     except UserError as error:
-        status.print(f"[bold red]error:[/] {error}", soft_wrap=True, markup=True)
+        status.print(f"error: {error}", style="bold red", soft_wrap=True, markup=False)
         sys.exit(2)

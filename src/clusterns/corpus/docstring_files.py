@@ -71,11 +71,29 @@ def _definitions(node: ast.stmt, parent: str = "") -> Iterator[tuple[str, str, s
         return
     name = f"{parent}.{node.name}" if parent else node.name
     is_class = isinstance(node, ast.ClassDef)
-    if docstring := ast.get_docstring(node, clean=False):
+    if docstring := ast.get_docstring(node, clean=False) or _assigned_doc(node.body):
         yield name, "class" if is_class else "method" if parent else "function", docstring
     if is_class:
         for child in node.body:
             yield from _definitions(child, name)
+
+
+def _assigned_doc(body: list[ast.stmt]) -> str:
+    """Give the text of ``__doc__ = ...`` in a class."""
+    for node in body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__doc__":
+            return _first_string(node.value)
+    return ""
+
+
+def _first_string(node: ast.AST) -> str:
+    """Give the first string in an expression such as ``"..." + notes`` or ``"...".format(...)``."""
+    strings = [
+        (part.lineno, part.col_offset, part.value)
+        for part in ast.walk(node)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+    ]
+    return min(strings)[-1] if strings else ""
 
 
 def _attached(
@@ -92,10 +110,7 @@ def _attached(
     *target, text = call.args
     if isinstance(text, ast.Tuple | ast.List):  # attributes of a class
         return
-    places, docstrings = (
-        [str(part.value) for part in parts if isinstance(part, ast.Constant) and part.value]
-        for parts in (target, ast.walk(text))
-    )
+    places = [str(part.value) for part in target if isinstance(part, ast.Constant)]
     if isinstance(node, ast.Assign):
         module, name = file.module, ast.unparse(node.targets[0])
     elif places:
@@ -103,5 +118,4 @@ def _attached(
         name = places[-1]
     else:
         module, _, name = ast.unparse(target[0]).rpartition(".")
-    if docstrings:
-        yield module, name, "function", docstrings[0]
+    yield module, name, "function", _first_string(text)

@@ -19,7 +19,7 @@ _LIST_SECTION = re.compile(
 _NOTE = re.compile(r"(?:\.\. )?(?:note|warning|tip|important|hint)s?\s*::?\s*", re.IGNORECASE)
 _MARKED_BLOCK = re.compile(r"\.\.(?: |$)|:\w[^:`]*:(?: |$)|@\w+")  # directive, field
 _RULE = re.compile(r"[-=~^\"'*+#_]{3,}")
-_TABLE = re.compile(r"\|.*\||[-=+:| ]{3,}|.*\S {3,}\S.*")
+_TABLE = re.compile(r"\|.*\||>(?: .*)?|[-=+:| ]{3,}|.*\S {3,}\S.*")
 _BULLET = re.compile(r"(?:[-*+•]|\(?\d{1,2}[.)]|\(?[a-z]\)|#\.)\s+")
 _SIGNATURE = re.compile(r"[\w.]+\(.*\)(?:\s*->.*)?")
 

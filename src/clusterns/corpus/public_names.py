@@ -53,23 +53,31 @@ def public_names(modules: Mapping[str, Names]) -> dict[Binding, Binding]:
     """Map each object that is imported somewhere public to the shortest such place.
 
     Keys are (defining module, name); values (public module, public name). What a module defines or
-    lists in ``__all__`` is an offer to users, and whatever a package's ``__init__`` imports.
+    lists in ``__all__`` is an offer to users, and whatever a package's ``__init__`` imports. What a
+    private module lists is taken for its package's, which may import it in a way we cannot read.
     """
     bindings = _bindings(modules)
     found: dict[Binding, Binding] = {}
     for names in sorted(modules.values(), key=_distance):
-        module = names.module
-        offered = bindings[module] if names.is_package else names.defined.union(names.listed)
-        for name in sorted(offered) if is_public(module) else ():
+        module, offered = names.module, set(names.listed)
+        place = module if is_public(module) or names.is_package else module.rpartition(".")[0]
+        if not is_public(place):
+            continue
+        if place == module:
+            offered |= bindings[module].keys() if names.is_package else names.defined
+        for name in sorted(filter(is_public, offered)):
             origin = _definition((module, name), bindings)
-            same_package = origin and origin[0].split(".")[0] == module.split(".")[0]
-            if origin and same_package and is_public(name):
-                found.setdefault(origin, (module, name))
+            if origin is None or origin[0].split(".")[0] != module.split(".")[0]:
+                continue
+            known = found.setdefault(origin, (place, name))
+            if known[0] == place and name == origin[1]:  # its own name before another one
+                found[origin] = (place, name)
     return found
 
 
-def _distance(names: Names) -> tuple[int, bool, str]:
-    return names.module.count("."), not names.is_package, names.module
+def _distance(names: Names) -> tuple[bool, int, bool, str]:
+    module = names.module
+    return not is_public(module), module.count("."), not names.is_package, module
 
 
 def is_public(path: str) -> bool:

@@ -77,6 +77,10 @@ class Denoising(Module):
         states: Tensor = encoder(features)["token_embeddings"]
         return states[torch.arange(len(lengths), device=lengths.device), columns[:, tokens.mask]]
 
+    def save(self, output_path: str, *args: Any, **kwargs: Any) -> None:
+        """Save the templates; there are no weights."""
+        self.save_config(output_path)
+
     def _rows_by_template(
         self, features: dict[str, Tensor | Any]
     ) -> Iterable[tuple[TemplateTokens, Tensor]]:

@@ -20,7 +20,7 @@ from transformers import AutoTokenizer
 from clusterns.encoder.base import is_sentence_transformer
 from clusterns.encoder.denoising import Denoising
 from clusterns.errors import UserError
-from clusterns.views import Template, TemplateTokens, templated_tokenizer, template_pair
+from clusterns.views import Template, TemplateTokens, template_pair, templated_tokenizer
 
 
 def prompt_encoder(base: str, template: Template | str) -> SentenceTransformer:

@@ -125,6 +125,8 @@ def load_word_vectors(path: Path) -> SentenceTransformer:
             path, sep=" ", header=None, quoting=3, na_filter=False, encoding="utf-8"
         )
         weights = table.iloc[:, 1:].to_numpy(dtype="float32")
+        if not weights.shape[1]:
+            raise ValueError("a word without numbers")
     except (ValueError, UnicodeDecodeError) as error:
         raise UserError(
             f"{path} is not in GloVe's text format (a word and its numbers a line): {error}"

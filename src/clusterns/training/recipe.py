@@ -55,9 +55,7 @@ class TrainingSettings(Settings):
     """Where the metrics go besides the run folder: tensorboard, wandb, ..."""
 
 
-class Recipe(
-    TrainingSettings, EncoderSettings, ViewSettings, PromptSettings, ClusterNSSettings
-):
+class Recipe(TrainingSettings, EncoderSettings, ViewSettings, PromptSettings, ClusterNSSettings):
     """All settings of a run."""
 
     description: str = ""

@@ -1,0 +1,51 @@
+"""``clusterns search``: ask the text of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clusterns.errors import UserError
+
+
+def search(
+    run: Annotated[Path, typer.Argument(help="A run folder.", show_default=False)],
+    query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
+    top: Annotated[int, typer.Option(min=1, help="How many answers.")] = 10,
+) -> None:
+    """Search the corpus of a run with its model.
+
+    The first search embeds the corpus and keeps the vectors in the run folder (RUN/index).
+
+    clusterns search runs/quickstart "sort an array along an axis"
+    """
+    from rich.table import Table
+    from sentence_transformers import SentenceTransformer
+
+    from clusterns.cli.quiet import quiet_libraries
+    from clusterns.console import answers, say
+    from clusterns.corpus import prepare_corpus
+    from clusterns.search import Index
+    from clusterns.training import RunFolder
+
+    quiet_libraries()
+    folder = RunFolder(run)
+    if not folder.is_finished:
+        raise UserError(f"{run} holds no finished run: train one with `clusterns train`.")
+    if not query.strip():
+        raise UserError("the query is empty.")
+    model = SentenceTransformer(str(folder.model))
+    path = folder.path / "index"
+    if path.is_dir():
+        index = Index(path)
+    else:
+        text = prepare_corpus(**folder.record["corpus"]["reading"])
+        say(f"Embedding {len(text.dataset):,} sentences, once.")
+        index = Index.build(path, model, text.dataset["text"])
+    table = Table("score", "name", "text") if index.names is not None else Table("score", "text")
+    for hit in index.search(model, query, top):
+        cells = [f"{hit.score:.3f}", *([hit.name] if hit.name is not None else []), hit.text]
+        table.add_row(*cells)
+    answers.print(table)

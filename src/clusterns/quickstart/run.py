@@ -1,0 +1,72 @@
+"""The quickstart: train on the docstrings of this environment, prove it, and search them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+from sentence_transformers import SentenceTransformer
+
+from clusterns.console import answers, say
+from clusterns.corpus import docstring_corpus, split_heldout
+from clusterns.encoder import load_base, resolve_base
+from clusterns.evaluation import HalvesEvaluator
+from clusterns.files import write_json
+from clusterns.quickstart.proof import FIGURES, Proof
+from clusterns.search import Index
+from clusterns.training import RunFolder, load_recipe, train
+
+RECIPE = "cpu-small"
+
+
+def quickstart(output: Path, changes: dict[str, Any] | None = None) -> dict[str, dict[str, float]]:
+    """Train ClusterNS and SimCSE on docstrings, compare both with the base, index for search.
+
+    Args:
+        output: run folder of ClusterNS; SimCSE's lies in it.
+        changes: settings that differ from the recipe.
+    """
+    begun = time.monotonic()
+    text = docstring_corpus()
+    say(text.report.summary())
+    recipe = load_recipe(RECIPE, changes)
+    plain = load_recipe(RECIPE, {**(changes or {}), "method": "simcse"})
+    rows, heldout = split_heldout(text.corpus.dataset, recipe.heldout, recipe.seed)
+    facts = {"fingerprint": text.corpus.fingerprint, "docstrings": text.report.as_dict()}
+
+    folders = {"ClusterNS": RunFolder(output), "SimCSE": RunFolder(output / "simcse")}
+    for (name, folder), settings in zip(folders.items(), (recipe, plain), strict=True):
+        say(f"Training {name}, {settings.max_steps} steps of {settings.batch_size} sentences:")
+        train(settings, rows, HalvesEvaluator(heldout), folder, corpus=facts)
+
+    proof = Proof(text.objects)
+    say("Measuring on docstrings that no model has seen:")
+    models = {
+        "untrained": load_base(resolve_base(recipe.base), recipe.pooling),
+        **{name: SentenceTransformer(str(folder.model)) for name, folder in folders.items()},
+    }
+    results = {name: proof(model) for name, model in models.items()}
+    write_json(output / "proof.json", results)
+    answers.print(proof_table(results))
+    say("Embedding all documented objects for the search:")
+    objects = text.objects
+    Index.build(output / "index", models["ClusterNS"], objects["summary"], objects["name"])
+    say(f"Done in {time.monotonic() - begun:.0f} s. Now ask it something:")
+    answers.print(f'  clusterns search {output} "sort an array along an axis"', markup=False)
+    return results
+
+
+def proof_table(results: dict[str, dict[str, float]]) -> Table:
+    """The figures of several models side by side, the best in bold."""
+    table = Table("on docstrings never trained on")
+    for name in results:
+        table.add_column(name, justify="right")
+    for key, figure in FIGURES.items():
+        values = [result[key] for result in results.values()]
+        best = max(values) if figure.higher_is_better else min(values)
+        arrow = "↑" if figure.higher_is_better else "↓"
+        cells = [f"[bold]{v:.3f}[/]" if v == best else f"{v:.3f}" for v in values]
+        table.add_row(f"{figure.name} {arrow}", *cells)
+    return table

@@ -1,0 +1,210 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
+from transformers import AutoTokenizer
+
+from clusterns.encoder import (
+    Denoising,
+    add_denoising,
+    add_masked_lm_head,
+    add_training_head,
+    heads_on,
+    prompt_encoder,
+    without_training_parts,
+)
+from clusterns.losses import ClusterNSLoss, ContrastiveLoss, MaskedLanguageModelling
+from clusterns.losses.contrastive import stack_views
+from clusterns.views import TemplatedViews, TemplateTokens, template_pair
+from tests.conftest import make_tiny_base
+
+TEXTS = [
+    "a cat sat on the mat",
+    "dogs",
+    "the river runs through the old town to the sea and on it goes for ever and ever",
+    "they typed this sentence of [MASK] there",
+    "one two",
+    "two dogs",
+]
+PAIRS = [
+    template_pair("bert"),
+    template_pair("roberta"),
+    # The rows of these two are told apart by nothing but what is template and what is sentence.
+    template_pair("{sentence} means {mask}.", "This sentence of {sentence} means {mask}."),
+    template_pair("{mask} : {sentence} it is"),
+]
+
+
+def prompt_model(base: Path, pair: Any) -> SentenceTransformer:
+    """A denoised prompt model in double precision; dropout is on in train mode."""
+    model = prompt_encoder(str(base), pair[0])
+    add_denoising(model, str(base), pair)
+    return model.double()
+
+
+def columns(base: Path, pair: Any) -> list[dict[str, Tensor]]:
+    views = TemplatedViews(AutoTokenizer.from_pretrained(base), pair, limit=64)
+    return [views(TEXTS, template.text, max_length=9) for template in pair]
+
+
+def without_dropout(model: SentenceTransformer) -> SentenceTransformer:
+    """Train mode, and yet the same numbers every time."""
+    model.train()
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+        for name in ("dropout", "attention_dropout", "dropout_prob"):
+            if isinstance(getattr(module, name, None), float):
+                setattr(module, name, 0.0)
+    return model
+
+
+def naive(model: SentenceTransformer, base: Path, pair: Any) -> Tensor:
+    """Row by row: the mask state, minus that of the bare template with shifted position ids."""
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    encoder = model[0].model
+    table = getattr(encoder.embeddings, "position_embeddings", None)
+    first = 0 if table is None or table.padding_idx is None else table.padding_idx + 1
+    vectors = []
+    for template in pair:
+        tokens = TemplateTokens.of(template, tokenizer)
+        for text in TEXTS:
+            # Typed special tokens apart, so that the naive tokeniser needs no escape.
+            ids = tokenizer(text.replace("[MASK]", "[ MASK ]"), add_special_tokens=False)
+            sentence = ids["input_ids"][:9]
+            row = [*tokens.ids[: tokens.slot], *sentence, *tokens.ids[tokens.slot :]]
+            state = encoder(input_ids=torch.tensor([row])).last_hidden_state[0]
+            shifted = [
+                first + i + (len(sentence) if i >= tokens.slot else 0) for i in range(len(tokens))
+            ]
+            bare = encoder(
+                input_ids=torch.tensor([tokens.ids]), position_ids=torch.tensor([shifted])
+            ).last_hidden_state[0, tokens.mask]
+            vectors.append(state[row.index(tokenizer.mask_token_id)] - bare)
+    return torch.stack(vectors)
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("family", ["bert", "roberta", "distilbert", "modernbert"])
+def test_denoising_equals_a_naive_loop_over_the_rows(
+    family: str, pair: Any, tmp_path: Path
+) -> None:
+    base = make_tiny_base(family, tmp_path)
+    model = without_dropout(prompt_model(base, pair))
+    expected = naive(model, base, pair)
+    weights = torch.randn_like(expected)
+    (expected * weights).sum().backward()
+    gradients = {n: p.grad for n, p in model.named_parameters() if p.grad is not None}
+    model.zero_grad()
+
+    ours = model(stack_views(columns(base, pair)))["sentence_embedding"]
+    torch.testing.assert_close(ours, expected, atol=1e-6, rtol=0)
+    (ours * weights).sum().backward()
+    assert gradients
+    for name, parameter in model.named_parameters():
+        if parameter.grad is not None:
+            torch.testing.assert_close(parameter.grad, gradients[name], atol=1e-6, rtol=1e-6)
+
+
+def test_a_family_with_relative_positions_is_denoised_too(tmp_path: Path) -> None:
+    """MPNet's relative positions ignore position ids: a hidden sentence is the only way."""
+    base = make_tiny_base("mpnet", tmp_path)
+    pair = template_pair("bert")
+    model = without_dropout(prompt_model(base, pair))
+    tokens = TemplateTokens.of(pair[0], AutoTokenizer.from_pretrained(base))
+    word = 100
+    row = [*tokens.ids[: tokens.slot], *[word] * 6, *tokens.ids[tokens.slot :]]
+    seen = [i not in range(tokens.slot, tokens.slot + 6) for i in range(len(row))]
+    expected = model[0].model(
+        input_ids=torch.tensor([row]), attention_mask=torch.tensor([seen]).long()
+    )
+    bare = model[1].bare_states(model[1].tokens[0], torch.tensor([6]))
+    torch.testing.assert_close(bare[0], expected.last_hidden_state[0, tokens.mask + 6])
+
+
+def test_each_length_of_the_batch_runs_once(tiny_bert: Path) -> None:
+    pair = template_pair("bert")
+    model = prompt_model(tiny_bert, pair).train()
+    calls: list[int] = []
+    model[0].register_forward_hook(lambda _, args, __: calls.append(len(args[0]["input_ids"])))
+    rows = stack_views(columns(tiny_bert, pair))
+    lengths = {int(n) for n in rows["attention_mask"].sum(1)}
+    model(rows)
+    assert calls == [len(TEXTS) * 2, len(lengths), len(lengths)]
+
+
+def test_at_test_there_is_no_denoising_and_training_vectors_can_be_asked_for(
+    tiny_bert: Path,
+) -> None:
+    plain = prompt_encoder(str(tiny_bert), "bert").double()
+    model = prompt_model(tiny_bert, template_pair("bert"))
+    vectors = plain.encode(TEXTS, convert_to_tensor=True)
+    assert torch.equal(model.encode(TEXTS, convert_to_tensor=True), vectors)
+    with heads_on(model):
+        denoised = model.encode(TEXTS, convert_to_tensor=True)
+    tokens = model[1].tokens[0]
+    for text, before, after in zip(TEXTS, vectors, denoised, strict=True):
+        length = len(model.tokenizer(text)["input_ids"]) - len(tokens)
+        with torch.no_grad():
+            bare = model[1].bare_states(tokens, torch.tensor([length]))[0]
+        torch.testing.assert_close(after, before - bare)
+    final = without_training_parts(model)
+    assert [type(m).__name__ for m in final] == ["Transformer", "MultiVectorMask", "Pooling"]
+    assert torch.equal(final.encode(TEXTS, convert_to_tensor=True), vectors)
+
+
+def test_gradient_caching_equals_the_plain_loss_over_the_same_chunks(tiny_bert: Path) -> None:
+    pair = template_pair("bert")
+    model = prompt_model(tiny_bert, pair)
+    add_training_head(model)
+    model.double().train()
+    results = []
+    for cached in (False, True):
+        model.zero_grad()
+        torch.manual_seed(3)
+        loss = ContrastiveLoss(model, mini_batch_size=5, gradient_cache=cached)
+        value = loss(columns(tiny_bert, pair))
+        value.backward()
+        results.append((value.item(), {n: p.grad for n, p in model.named_parameters()}))
+    (plain, gradients), (cached_value, cached_gradients) = results
+    assert plain == pytest.approx(cached_value, abs=1e-12)
+    assert any(g is not None and g.abs().max() > 1e-6 for g in gradients.values())
+    for name, gradient in gradients.items():
+        if gradient is not None:
+            torch.testing.assert_close(cached_gradients[name], gradient, atol=1e-9, rtol=1e-7)
+
+
+def test_clusterns_and_masked_lm_train_on_every_family(tiny_base: Path) -> None:
+    pair = template_pair("bert")
+    model = prompt_encoder(str(tiny_base), pair[0])
+    add_training_head(model)
+    add_denoising(model, str(tiny_base), pair)
+    add_masked_lm_head(model, str(tiny_base))
+    loss = ClusterNSLoss(
+        model, clusters=2, start_step=1, mini_batch_size=8,
+        masked_lm=MaskedLanguageModelling(model.tokenizer, 0.5),
+    )  # fmt: skip
+    model.train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    torch.manual_seed(0)
+    for _ in range(3):
+        optimizer.zero_grad()
+        value = loss(columns(tiny_base, pair))
+        value.backward()
+        optimizer.step()
+    without = [n for n, p in model.named_parameters() if p.grad is None and "pooler" not in n]
+    assert without == []
+    assert value.isfinite()
+    assert loss.centroids.started
+
+
+def test_a_checkpoint_keeps_the_templates(tiny_bert: Path, tmp_path: Path) -> None:
+    model = prompt_model(tiny_bert, template_pair("bert"))
+    model.save_pretrained(str(tmp_path))
+    (folder,) = tmp_path.glob("*_Denoising")
+    assert Denoising.load(str(tmp_path), subfolder=folder.name).tokens == model[1].tokens

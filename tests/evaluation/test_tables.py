@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from clusterns.evaluation.results import SetResult, SuiteResult
+from clusterns.evaluation.tables import Table, suite_table, write_tables
+
+
+def suite(truncated: float = 0.0, **values: float) -> SuiteResult:
+    sets = {name: SetResult(value, "x", 1, truncated) for name, value in values.items()}
+    return SuiteResult(sets)
+
+
+def test_best_is_bold_ties_too_and_lower_wins_in_geometry() -> None:
+    table = suite_table("sts", [("a", suite(STS12=1.0)), ("b", suite(STS12=2.001))])
+    table.rows.append(("c", [2.0, None]))
+    table.spreads.append([None, None])
+    assert [line[1] for line in table.cells("*{}*", "", "-")] == ["1.00", "*2.00*", "*2.00*"]
+    geometry = suite_table("geometry", [("a", suite(alignment=1.0)), ("b", suite(alignment=2.0))])
+    assert [line[1] for line in geometry.cells("*{}*", "", "-")] == ["*1.000*", "2.000"]
+
+
+def test_a_single_row_has_no_best() -> None:
+    table = suite_table("sts", [("a", suite(STS12=1.0))])
+    assert table.cells("*{}*", "", "-") == [["a", "1.00", "1.00"]]
+
+
+def test_average_is_over_what_all_models_have() -> None:
+    models = [("a", suite(MR=1.0, CR=2.0, SUBJ=9.0)), ("b", suite(MR=3.0, CR=5.0))]
+    published = {"p": {"MR": 4.0, "CR": 6.0, "SUBJ": 8.0, "Avg.": 6.0}, "half": {"MR": 1.0}}
+    table = suite_table("transfer", models, published)
+    found = {label: values[-1] for label, values in table.rows}
+    assert found == {"p (paper)": 5.0, "half (paper)": None, "a": 1.5, "b": 4.0}
+    assert table.notes == ["Avg.: over MR, CR."]
+
+
+def test_dbpedia_stays_out_of_the_average() -> None:
+    table = suite_table("clustering", [("a", suite(AG=10.0, SS=20.0, DBpedia=90.0))])
+    assert table.columns == ["AG", "SS", "DBpedia", "Avg."]
+    assert table.rows[0][1] == [10.0, 20.0, 90.0, 15.0]
+
+
+def test_notes_tell_what_is_missing_and_truncated() -> None:
+    result = suite(0.25, STS12=1.0)
+    result.missing = ["SICK-R"]
+    notes = suite_table("sts", [("a", result)]).notes
+    assert notes == [
+        "Avg.: over STS12.",
+        "Not at hand: SICK-R.",
+        "Sentences longer than a model reads: STS12 25.0 %.",
+    ]
+
+
+def test_the_three_forms(tmp_path: Path) -> None:
+    table = Table("T", ["x_1"], [("a|b & c", [1.0]), ("d", [2.0])], [[0.5], [None]])
+    write_tables(tmp_path / "t.md", [table])
+    write_tables(tmp_path / "t.tex", [table])
+    markdown, latex = (tmp_path / "t.md").read_text(), (tmp_path / "t.tex").read_text()
+    assert "| a\\|b & c | 1.00 ± 0.5 |\n| d | **2.00** |" in markdown
+    assert "Model & x\\_1 \\\\ \\hline" in latex
+    assert "a|b \\& c & 1.00 {\\tiny$\\pm$0.5} \\\\\nd & \\textbf{2.00} \\\\" in latex
+    console = Console(width=80)
+    with console.capture() as captured:
+        console.print(table.rich())
+    assert "1.00 ±0.5" in captured.get()
+
+
+def test_words_in_cells() -> None:
+    table = Table("T", ["x"], [("a", ["yes"]), ("b", [None])])
+    assert table.cells("*{}*", "", "-") == [["a", "yes"], ["b", "-"]]
