@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -10,7 +11,21 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
+
 from clusterns.errors import UserError
+
+_DISK_ERRORS = (
+    errno.ENOSPC,
+    errno.EROFS,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EIO,
+    errno.ENOTDIR,
+    errno.ENAMETOOLONG,
+)
 
 
 @contextmanager
@@ -46,10 +61,25 @@ def disk_errors(path: Path) -> Iterator[None]:
     """Turn a full, read-only or forbidden disk into one clear sentence."""
     try:
         yield
-    except OSError as error:
-        if error.filename is None and error.errno is None:
+    except (OSError, RuntimeError, SafetensorError) as error:
+        trouble = _disk_trouble(error)
+        if trouble is None:
             raise
-        raise UserError(f"cannot write {path}: {error.strerror or error}.") from error
+        raise UserError(f"cannot write {path}: {trouble}.") from error
+
+
+def _disk_trouble(error: Exception) -> str | None:
+    """What is wrong with the disk, or None where the error is of another kind."""
+    if isinstance(error, OSError):
+        return error.strerror if error.errno in _DISK_ERRORS else None
+    # The writers of safetensors and PyTorch raise errors of their own, with the cause as text.
+    text = str(error)
+    for number in _DISK_ERRORS:
+        if os.strerror(number) in text:
+            return os.strerror(number)
+    return (
+        "the disk is full or the file cannot be written" if "PytorchStreamWriter" in text else None
+    )
 
 
 def write_json(path: Path, value: Any) -> None:

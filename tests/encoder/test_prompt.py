@@ -96,7 +96,7 @@ def test_a_long_sentence_is_cut_before_the_template(tiny_bert: Path) -> None:
 
 
 OPEN = """
-import sys
+import json, sys
 
 class Forbidden:
     def find_spec(self, name, path=None, target=None):
@@ -105,35 +105,40 @@ class Forbidden:
 
 sys.meta_path.insert(0, Forbidden())
 if __name__ == "__main__":
-    import json
     from sentence_transformers import SentenceTransformer
-    model = SentenceTransformer(sys.argv[1])
-    texts = json.loads(sys.argv[2])
-    pool = model.start_multi_process_pool(["cpu", "cpu"])
-    shared = model.encode(texts, pool=pool, chunk_size=2)
+    texts = json.loads(sys.argv[1])
+    answers = []
+    for name in sys.argv[2:]:
+        model = SentenceTransformer(name)
+        answers += [[name, encode(texts).tolist()]
+                    for encode in (model.encode, model.encode_query, model.encode_document)]
+    pool = model.start_multi_process_pool(["cpu"])
+    answers.append([name, model.encode(texts, pool=pool, chunk_size=2).tolist()])
     model.stop_multi_process_pool(pool)
-    alone = [e(texts).tolist() for e in (model.encode, model.encode_query, model.encode_document)]
     assert "clusterns" not in sys.modules
-    print(json.dumps([*alone, shared.tolist()]))
+    print(json.dumps(answers))
 """
 
 
-@pytest.mark.parametrize("family", ["bert", "roberta"])
-def test_a_saved_model_gives_the_same_vectors_where_this_package_is_not_installed(
-    family: str, tmp_path: Path
+def test_saved_models_give_the_same_vectors_where_this_package_is_not_installed(
+    tmp_path: Path,
 ) -> None:
-    model = prompt_encoder(str(make_tiny_base(family, tmp_path / "base")), family)
-    model.save_pretrained(str(tmp_path / "model"))
-    kinds = [entry["type"] for entry in json.loads((tmp_path / "model/modules.json").read_text())]
-    assert all(kind.startswith("sentence_transformers.") for kind in kinds)
+    expected = {}
+    for family in ("bert", "roberta"):
+        model = prompt_encoder(str(make_tiny_base(family, tmp_path / "base")), family)
+        model.save_pretrained(str(tmp_path / family))
+        modules = json.loads((tmp_path / family / "modules.json").read_text())
+        assert all(entry["type"].startswith("sentence_transformers.") for entry in modules)
+        expected[family] = model.encode(TEXTS)
     (tmp_path / "open.py").write_text(OPEN)
     done = subprocess.run(
-        [sys.executable, "open.py", "model", json.dumps(TEXTS)],
+        [sys.executable, "open.py", json.dumps(TEXTS), *expected],
         capture_output=True, text=True, check=True, cwd=tmp_path,
     )  # fmt: skip
-    expected = model.encode(TEXTS)
-    for vectors in json.loads(done.stdout.splitlines()[-1]):
-        np.testing.assert_allclose(vectors, expected, atol=1e-5)
+    answers = json.loads(done.stdout.splitlines()[-1])
+    assert len(answers) == 7
+    for family, vectors in answers:
+        np.testing.assert_allclose(vectors, expected[family], atol=1e-5)
 
 
 def test_saving_and_opening_again_keeps_tokens_and_limit(tiny_base: Path, tmp_path: Path) -> None:

@@ -67,8 +67,8 @@ def test_together_equals_one_by_one(classes: int) -> None:
             layer, best = one_by_one(x, y, fold, strength, QUICK)
             assert trained.accuracies[number, place] == pytest.approx(best)
             weights = trained.weights[number, place]
-            torch.testing.assert_close(weights[:-1], layer.weight.T, atol=2e-4, rtol=1e-3)
-            torch.testing.assert_close(weights[-1], layer.bias, atol=2e-4, rtol=1e-3)
+            torch.testing.assert_close(weights[:, :-1], layer.weight, atol=2e-4, rtol=1e-3)
+            torch.testing.assert_close(weights[:, -1], layer.bias, atol=2e-4, rtol=1e-3)
             np.testing.assert_array_equal(
                 trained.predict(x, number, place), layer(x).argmax(1).numpy()
             )

@@ -16,9 +16,7 @@ from safetensors.numpy import load_file
 
 from clusterns.training.checkpoints import last_checkpoint
 
-WORDS = (
-    ["river", "town", "music", "cell", "planet", "engine", "king", "harbour", "winter", "protein", "market", "song", "bridge", "law"]
-)
+WORDS = "river town music cell planet engine king harbour winter protein market song law".split()
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +29,10 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def command(corpus: Path, base: Path, output: Path) -> list[str]:
-    """Everything that has a state is on (a line a step, since a mean would start anew): crops, head, masked LM, centroids, several epochs."""
+    """Everything that has a state is on: crops, head, masked LM, centroids, several epochs.
+
+    Each step is logged: the mean over several steps starts anew with a resume.
+    """
     settings = {
         "batch_size": 16, "clusters": 4, "start_step": 7, "positives": "crop", "pooling": "cls",
         "masked_lm_weight": 0.1, "max_steps": 40, "epochs": 9, "eval_steps": 6, "patience": 5,

@@ -8,6 +8,7 @@ import typer
 
 from clusterns.cli.compare import compare
 from clusterns.cli.evaluate import evaluate
+from clusterns.cli.inspect import inspect
 from clusterns.cli.quickstart import quickstart
 from clusterns.cli.recipes import recipes
 from clusterns.cli.search import search
@@ -22,7 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (quickstart, train, recipes, evaluate, compare, search):
+for command in (quickstart, train, recipes, evaluate, compare, search, inspect):
     app.command()(command)
 
 

@@ -71,7 +71,7 @@ def train(
         bool, typer.Option("--split-sentences", help="Split paragraphs into sentences.")
     ] = False,
     min_words: Annotated[
-        int | None, typer.Option(min=1, help="Drop lines of fewer words.", show_default="3")
+        int | None, typer.Option(min=1, help="Drop lines of fewer words.", show_default="2")
     ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the run in --output, as if never stopped.")
@@ -96,7 +96,14 @@ def train(
     from clusterns.cli.quiet import quiet_libraries
     from clusterns.corpus import prepare_corpus, split_heldout
     from clusterns.evaluation import validation
-    from clusterns.training import Interrupted, RunFolder, load_recipe, parse_changes
+    from clusterns.training import (
+        Interrupted,
+        RunFolder,
+        check_batches,
+        estimate,
+        load_recipe,
+        parse_changes,
+    )
     from clusterns.training import train as run
 
     quiet_libraries()
@@ -133,12 +140,9 @@ def train(
     text = prepare_corpus(**reading)
     say(text.report.summary())
     rows, heldout = split_heldout(text.dataset, chosen.heldout, chosen.seed)
+    check_batches(chosen, len(rows))
     _say_truncation(chosen, heldout)
     if dry_run or folder is None:
-        from clusterns.training.estimate import estimate
-        from clusterns.training.run import check_batches
-
-        check_batches(chosen, len(rows))
         say(estimate(chosen, rows).summary())
         return
     facts = {
@@ -167,12 +171,12 @@ def _scored_pairs(dev: str | None) -> ScoredPairs | None:
 
 def _say_truncation(recipe: Recipe, sample: Sequence[str]) -> None:
     """How much of the text training does not see."""
-    from transformers import AutoTokenizer
+    from clusterns.encoder import load_tokenizer
 
-    from clusterns.encoder import resolve_base
-
-    tokenizer = AutoTokenizer.from_pretrained(resolve_base(recipe.base))
-    lengths = [len(ids) for ids in tokenizer(list(sample))["input_ids"]] or [0]
+    tokenizer = load_tokenizer(recipe.base)
+    # In a template, the sentence is counted without the tokeniser's own tokens.
+    tokens = tokenizer(list(sample), add_special_tokens=not recipe.template)["input_ids"]
+    lengths = [len(ids) for ids in tokens] or [0]
     cut = sum(length > recipe.max_length for length in lengths) / len(lengths)
     say(
         f"{cut:.1%} of the sentences are longer than max_length = {recipe.max_length} tokens and cut."

@@ -3,6 +3,7 @@
 from clusterns.encoder.base import (
     MINIBERT,
     load_base,
+    load_tokenizer,
     minibert_folder,
     pooling_of,
     resolve_base,
@@ -25,6 +26,7 @@ __all__ = [
     "add_training_head",
     "heads_on",
     "load_base",
+    "load_tokenizer",
     "minibert_folder",
     "pooling_of",
     "prompt_encoder",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal, get_args
@@ -13,6 +15,7 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineMod
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Module, Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
+from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from clusterns.console import say
 from clusterns.encoder.denoising import Denoising
@@ -84,26 +87,46 @@ def _on_hub(name: str) -> bool:
         raise
 
 
-def load_base(base: str, pooling: PoolingMode = "auto") -> SentenceTransformer:
-    """Load a base as a SentenceTransformer in full precision.
+def load_base(name: str | None = None, pooling: PoolingMode = "auto") -> SentenceTransformer:
+    """Load a base (see :func:`resolve_base`) as a SentenceTransformer in full precision.
 
     A base that is a SentenceTransformer already keeps its pooling, normalisation and prompts;
     a plain encoder gets ``pooling`` ("auto": mean).
     """
     assert pooling in get_args(PoolingMode)
+    base = resolve_base(name)
     # Half-precision weights stay half otherwise, which is very slow on a CPU.
     kwargs = {"dtype": torch.float32}
-    if is_sentence_transformer(base):
+    with _loading(base):
+        if not is_sentence_transformer(base):
+            return _pooled(Transformer(base, model_kwargs=kwargs), pooling)
         model = SentenceTransformer(base, model_kwargs=kwargs)
-        if pooling != "auto" and pooling_of(model) != pooling:
-            raise UserError(
-                f"pooling={pooling} does not fit the base {base}, a SentenceTransformer with "
-                f"{pooling_of(model) or 'no'} pooling, which is kept: leave pooling at auto."
-            )
-        return model
-    transformer = Transformer(base, model_kwargs=kwargs)
-    if transformer.tokenizer is None:
-        raise UserError(f"base {base} has no tokenizer.")
+    if pooling != "auto" and pooling_of(model) != pooling:
+        raise UserError(
+            f"pooling={pooling} does not fit the base {base}, a SentenceTransformer with "
+            f"{pooling_of(model) or 'no'} pooling, which is kept: leave pooling at auto."
+        )
+    return model
+
+
+def load_tokenizer(name: str | None) -> PreTrainedTokenizerBase:
+    """The tokenizer of a base."""
+    base = resolve_base(name)
+    with _loading(base):
+        return AutoTokenizer.from_pretrained(base)
+
+
+@contextmanager
+def _loading(base: str) -> Iterator[None]:
+    """Turn what the libraries say of a broken model into one sentence."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise UserError(f"cannot load the base {base}: {reason}") from error
+
+
+def _pooled(transformer: Transformer, pooling: PoolingMode) -> SentenceTransformer:
     mode = "mean" if pooling == "auto" else pooling
     return SentenceTransformer(
         modules=[transformer, Pooling(transformer.get_embedding_dimension(), mode)]

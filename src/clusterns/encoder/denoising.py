@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -24,23 +23,19 @@ class Denoising(Module):
     It stands right behind the encoder, where the attention mask still is the encoder's.
 
     Args:
-        templates: the templates of the rows, the model's own one first.
+        templates: the fields of the rows' :class:`TemplateTokens`, the model's own template first.
     """
 
     config_keys = ["templates"]
     always_on = False
 
-    def __init__(self, templates: Sequence[TemplateTokens | dict[str, Any]]) -> None:
+    def __init__(self, templates: Sequence[dict[str, Any]]) -> None:
         super().__init__()
-        tokens = (t if isinstance(t, TemplateTokens) else TemplateTokens(**t) for t in templates)
+        self.templates = templates
+        tokens = [TemplateTokens(**{**each, "ids": tuple(each["ids"])}) for each in templates]
         self.tokens = list({each.ids: each for each in tokens}.values())
         # In a list, so that the encoder's weights are not registered here a second time.
         self._encoder: list[Module] = []
-
-    @property
-    def templates(self) -> list[dict[str, Any]]:
-        """The templates as a checkpoint keeps them."""
-        return [asdict(tokens) for tokens in self.tokens]
 
     def on_model_ready(self, model: SentenceTransformer) -> None:
         """Know the encoder of the model that this module belongs to."""

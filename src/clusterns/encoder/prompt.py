@@ -8,40 +8,43 @@ side of the template's mask token, and the pooling takes the last (or first) tok
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Literal
 
-import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.base.modules import Transformer
 from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 from sentence_transformers.sentence_transformer.modules import Pooling
-from transformers import AutoTokenizer
 
-from clusterns.encoder.base import is_sentence_transformer
+from clusterns.encoder.base import (
+    is_sentence_transformer,
+    load_base,
+    load_tokenizer,
+    resolve_base,
+)
 from clusterns.encoder.denoising import Denoising
 from clusterns.errors import UserError
 from clusterns.views import Template, TemplateTokens, template_pair, templated_tokenizer
 
 
-def prompt_encoder(base: str, template: Template | str) -> SentenceTransformer:
-    """A plain encoder as a prompt-based SentenceTransformer, untuned.
+def prompt_encoder(name: str | None, template: Template | str) -> SentenceTransformer:
+    """A base (see :func:`resolve_base`) as a prompt-based SentenceTransformer, untuned.
 
     Args:
-        base: folder or Hub name of a plain encoder.
+        name: a plain encoder.
         template: a template, its text, or the name of a published one.
     """
     if isinstance(template, str):
         template, _ = template_pair(template)
+    base = resolve_base(name)
     if is_sentence_transformer(base):
         raise UserError(
             f"base {base} is a SentenceTransformer with a pooling of its own: a template goes with "
             "a plain encoder."
         )
-    transformer = Transformer(base, model_kwargs={"dtype": torch.float32})
-    if transformer.tokenizer is None:
-        raise UserError(f"base {base} has no tokenizer.")
-    tokens = TemplateTokens.of(template, transformer.tokenizer)
-    transformer.processor = templated_tokenizer(transformer.tokenizer, template, full_stop=True)
+    transformer = load_base(base)[0]
+    plain = transformer.tokenizer
+    transformer.processor = templated_tokenizer(plain, template, full_stop=True)
+    tokens = TemplateTokens.of(template, plain)
     if transformer.max_seq_length <= len(tokens):
         raise UserError(
             f"the template {template.text!r} has {len(tokens)} tokens and leaves no room for a "
@@ -70,9 +73,12 @@ def _beyond_the_mask(tokens: TemplateTokens) -> tuple[list[int], Literal["cls", 
     return sorted(set(tokens.ids[tokens.mask + 1 :])), "lasttoken"
 
 
-def add_denoising(model: SentenceTransformer, base: str, templates: Iterable[Template]) -> None:
-    """Put the train-only denoising behind the encoder of ``model``, a prompt encoder of ``base``."""
-    tokenizer = AutoTokenizer.from_pretrained(base)
-    denoising = Denoising([TemplateTokens.of(template, tokenizer) for template in templates])
+def add_denoising(
+    model: SentenceTransformer, name: str | None, templates: Iterable[Template]
+) -> None:
+    """Put the train-only denoising behind the encoder of ``model``, a prompt encoder of the base
+    ``name``; ``templates`` are those of the training rows, the model's own one first."""
+    tokenizer = load_tokenizer(name)
+    denoising = Denoising([asdict(TemplateTokens.of(each, tokenizer)) for each in templates])
     denoising.on_model_ready(model)
     model.insert(1, denoising)

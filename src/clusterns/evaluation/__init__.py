@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clusterns.evaluation.data import EvaluationData, find_stsb_dev
-from clusterns.evaluation.evaluators import ScoredPairsEvaluator
+from clusterns.evaluation.evaluators import ScoredPairsEvaluator, SuiteEvaluator
 from clusterns.evaluation.halves import HalvesEvaluator
 from clusterns.evaluation.own import read_labelled_texts, read_queries, read_scored_pairs
 from clusterns.evaluation.sets import LabelledTexts, Retrieval, ScoredPairs, TransferTask
@@ -16,6 +16,7 @@ __all__ = [
     "Retrieval",
     "ScoredPairs",
     "ScoredPairsEvaluator",
+    "SuiteEvaluator",
     "TransferTask",
     "find_stsb_dev",
     "read_labelled_texts",

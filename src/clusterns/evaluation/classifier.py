@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn.functional import embedding, one_hot
 
 Rows = NDArray[np.int64]
 
@@ -48,14 +49,14 @@ class Fold:
 
 @dataclass
 class Trained:
-    """Trained classifiers: ``weights`` (folds, strengths, d + 1, classes), best dev accuracies."""
+    """Trained classifiers: ``weights`` (folds, strengths, classes, d + 1), best dev accuracies."""
 
     weights: Tensor
     accuracies: NDArray[np.float64]
 
     def predict(self, features: Tensor, fold: int, strength: int) -> NDArray[np.int64]:
         """The classes that one of the classifiers gives to features: (n, d) to (n,)."""
-        return (with_ones(features) @ self.weights[fold, strength]).argmax(dim=1).numpy()
+        return (with_ones(features) @ self.weights[fold, strength].T).argmax(dim=1).numpy()
 
 
 def with_ones(features: Tensor) -> Tensor:
@@ -84,14 +85,14 @@ def train_classifiers(
     rows = with_ones(features)
     classes = int(labels.max()) + 1
     targets = torch.from_numpy(labels)
-    onehot = torch.nn.functional.one_hot(targets, classes).float()
+    onehot = one_hot(targets, classes).float()
     randoms = [np.random.RandomState(protocol.seed) for _ in folds]
     splits = [_hold_out(f, r, protocol) for f, r in zip(folds, randoms, strict=True)]
 
     count, per_fold = len(folds), len(strengths[0])
     start = _first_weights(features.shape[1], classes, protocol.seed)
-    l2 = torch.tensor(strengths).repeat_interleave(classes, dim=1)[:, None, :]
-    state = _Adam(start.repeat(count, 1, per_fold), l2, protocol.learning_rate)
+    l2 = torch.tensor(strengths).repeat_interleave(classes, dim=1)[:, :, None]
+    state = _Adam(start.repeat(count, per_fold, 1), l2, protocol.learning_rate)
     best = state.weights.clone()
     accuracies = np.full((count, per_fold), -1.0)
     failures = np.zeros((count, per_fold), dtype=int)
@@ -104,13 +105,13 @@ def train_classifiers(
         epoch += protocol.epoch_size
         for place, fold in enumerate(live):
             dev, weights = splits[fold].dev, state.weights[place]
-            scores = (rows[dev] @ weights).view(-1, per_fold, classes)
+            scores = (rows[dev] @ weights.T).view(-1, per_fold, classes)
             right = (scores.argmax(dim=2) == targets[dev, None]).double().mean(dim=0).numpy()
             running = failures[fold] <= protocol.tenacity
             better = running & (right > accuracies[fold])
             accuracies[fold, better] = right[better]
-            columns = torch.from_numpy(np.repeat(better, classes))
-            best[fold][:, columns] = weights[:, columns]
+            changed = torch.from_numpy(np.repeat(better, classes))
+            best[fold, changed] = weights[changed]
             # As in SentEval, failures add up over the whole training and stop it after
             # tenacity + 1 of them: a gain in between does not set them back.
             failures[fold] += running & ~better
@@ -120,12 +121,11 @@ def train_classifiers(
             state = state.part(torch.from_numpy(still))
             tick(int((~still).sum()))
     tick(len(live))
-    shaped = best.view(count, -1, per_fold, classes).transpose(1, 2)
-    return Trained(shaped.contiguous(), accuracies)
+    return Trained(best.view(count, per_fold, classes, -1), accuracies)
 
 
 class _Adam:
-    """Adam with L2 in the gradient, over stacked weights (folds, d + 1, strengths x classes)."""
+    """Adam with L2 in the gradient, over stacked weights (folds, strengths x classes, d + 1)."""
 
     def __init__(self, weights: Tensor, l2: Tensor, learning_rate: float) -> None:
         self.weights = weights
@@ -166,7 +166,7 @@ def _train_epoch(
     full = min(map(len, orders)) // batch_size * batch_size
     together = torch.from_numpy(np.stack([order[:full] for order in orders]))
     for index in together.split(batch_size, dim=1) if full else ():
-        state.step(_gradient(state.weights, rows[index], onehot[index]))
+        state.step(_gradient(state.weights, index, rows, onehot))
     # At the end the folds differ in size: some have a smaller batch, or none.
     for start in range(full, max(map(len, orders)), batch_size):
         for fold, order in enumerate(orders):
@@ -174,30 +174,33 @@ def _train_epoch(
             if index.numel():
                 here = torch.tensor([fold])
                 alone = state.part(here)
-                alone.step(_gradient(alone.weights, rows[index], onehot[index]))
+                alone.step(_gradient(alone.weights, index, rows, onehot))
                 state.put(here, alone)
 
 
-def _gradient(weights: Tensor, x: Tensor, truth: Tensor) -> Tensor:
+def _gradient(weights: Tensor, index: Tensor, rows: Tensor, onehot: Tensor) -> Tensor:
     """The gradient of the mean cross-entropy of each classifier over its batch.
 
     Args:
-        weights: (folds, d + 1, strengths x classes).
-        x: (folds, batch, d + 1).
-        truth: (folds, batch, classes), one-hot.
+        weights: (folds, strengths x classes, d + 1).
+        index: (folds, batch), the rows of each fold's batch.
+        rows: (n, d + 1).
+        onehot: (n, classes).
     """
-    folds, batch, classes = truth.shape
-    error = torch.bmm(x, weights).view(folds, batch, -1, classes).softmax(dim=3)
-    error.sub_(truth[:, :, None, :]).div_(batch)
-    return torch.bmm(x.transpose(1, 2), error.view(folds, batch, -1))
+    folds, batch = index.shape
+    x = embedding(index, rows)  # several times faster than rows[index]
+    truth = embedding(index, onehot)
+    error = torch.bmm(x, weights.transpose(1, 2)).view(folds, batch, -1, onehot.shape[1])
+    error = error.softmax(dim=3).sub_(truth[:, :, None, :]).div_(batch)
+    return torch.bmm(error.view(folds, batch, -1).transpose(1, 2), x)
 
 
 def _first_weights(dimension: int, classes: int, seed: int) -> Tensor:
-    """The seeded start of PyTorch's linear layer, as (1, d + 1, classes)."""
+    """The seeded start of PyTorch's linear layer, as (1, classes, d + 1)."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         layer = torch.nn.Linear(dimension, classes)
-    return torch.cat([layer.weight.detach().T, layer.bias.detach()[None]])[None]
+    return torch.cat([layer.weight, layer.bias[:, None]], dim=1).detach()[None]
 
 
 def _hold_out(fold: Fold, random: np.random.RandomState, protocol: Protocol) -> Fold:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
@@ -41,8 +42,6 @@ def validation(pairs: ScoredPairs | None, heldout: Sequence[str]) -> BaseEvaluat
     if pairs is None:
         return HalvesEvaluator(heldout)
     evaluators: list[BaseEvaluator] = [ScoredPairsEvaluator(pairs)]
-    try:
+    with suppress(UserError):  # too little text for a figure that is only logged
         evaluators.append(HalvesEvaluator(heldout))
-    except UserError:
-        pass  # too little text for a figure that would only be logged
     return FirstDecides(evaluators)

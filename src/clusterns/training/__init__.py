@@ -1,14 +1,17 @@
 """Training: a recipe to a run folder."""
 
+from clusterns.training.estimate import estimate
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import Recipe, load_recipe, parse_changes, recipe_names
-from clusterns.training.run import Interrupted, RunResult, train
+from clusterns.training.run import Interrupted, RunResult, check_batches, train
 
 __all__ = [
     "Interrupted",
     "Recipe",
     "RunFolder",
     "RunResult",
+    "check_batches",
+    "estimate",
     "load_recipe",
     "parse_changes",
     "recipe_names",

@@ -7,10 +7,12 @@ import statistics
 import sys
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.util import batch_to_device
 
 from clusterns.training.recipe import Recipe
 from clusterns.training.run import build_collator, build_loss, build_model
@@ -60,15 +62,9 @@ def estimate(recipe: Recipe, dataset: Dataset) -> Estimate:
         rows = [{"text": text} for text in dataset[first : first + recipe.batch_size]["text"]]
         begun = time.perf_counter()
         inputs = collator(rows)
-        columns = [
-            {
-                key.removeprefix(f"{view}_"): value.to(model.device)
-                for key, value in inputs.items()
-                if key.startswith(f"{view}_")
-            }
-            for view in ("anchor", "positive")
-        ]
-        loss([column for column in columns if column]).backward()
+        columns = [_column(inputs, view) for view in ("anchor", "positive")]
+        features = [batch_to_device(column, model.device) for column in columns if column]
+        loss(features).backward()
         times.append(time.perf_counter() - begun)
         model.zero_grad()
     parameters = sum(p.numel() for p in model.parameters())
@@ -79,6 +75,12 @@ def estimate(recipe: Recipe, dataset: Dataset) -> Estimate:
         peak_bytes=_peak_bytes(model) + parameters * BYTES_PER_PARAMETER // 2,
         parameters=parameters,
     )
+
+
+def _column(inputs: dict[str, Any], view: str) -> dict[str, Any]:
+    """The tokenised rows of one view, as the trainer hands them to the loss."""
+    prefix = f"{view}_"
+    return {key.removeprefix(prefix): v for key, v in inputs.items() if key.startswith(prefix)}
 
 
 def _peak_bytes(model: SentenceTransformer) -> int:

@@ -14,7 +14,6 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainingArguments
 from sentence_transformers.base.evaluation import BaseEvaluator
 from transformers import (
-    AutoTokenizer,
     EarlyStoppingCallback,
     PrinterCallback,
     ProgressCallback,
@@ -27,13 +26,14 @@ from clusterns.encoder import (
     add_masked_lm_head,
     add_training_head,
     load_base,
+    load_tokenizer,
     pooling_of,
     prompt_encoder,
     resolve_base,
     without_training_parts,
 )
 from clusterns.errors import UserError
-from clusterns.files import whole_folder, write_json
+from clusterns.files import disk_errors, whole_folder, write_json
 from clusterns.losses import ClusterNSLoss, ContrastiveLoss
 from clusterns.methods import clusterns, simcse
 from clusterns.training.callbacks import (
@@ -71,6 +71,7 @@ class RunResult:
 
 
 METHOD_NAMES = {"simcse": "SimCSE", "clusterns": "ClusterNS"}
+PROMPT_METHOD_NAMES = {"simcse": "PromptBERT", "clusterns": "prompt-based ClusterNS"}
 
 
 class Interrupted(Exception):  # noqa: N818 - not an error
@@ -96,7 +97,8 @@ def build_model(recipe: Recipe) -> SentenceTransformer:
     # Examples would be sentences of the user's corpus.
     card.generate_widget_examples = False
     name = Path(base).name
-    card.model_name = f"{name} trained with {METHOD_NAMES[recipe.method]}"
+    names = PROMPT_METHOD_NAMES if recipe.templates else METHOD_NAMES
+    card.model_name = f"{name} trained with {names[recipe.method]}"
     return model
 
 
@@ -114,7 +116,7 @@ def build_collator(recipe: Recipe, model: SentenceTransformer) -> ViewCollator:
     prompts: str | dict[str, str] | None = prompt or None
     preprocess: Callable[..., dict[str, Any]] = model.preprocess
     if recipe.templates:
-        tokenizer = AutoTokenizer.from_pretrained(resolve_base(recipe.base))
+        tokenizer = load_tokenizer(recipe.base)
         preprocess = TemplatedViews(tokenizer, recipe.templates, model.max_seq_length)
         anchor, positive = recipe.templates
         prompts = {"anchor": anchor.text, "positive": positive.text}
@@ -182,7 +184,8 @@ def train(
     if checkpoint is not None:
         load_loss(loss, checkpoint)
         say(f"Going on from {checkpoint.name}.")
-    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    with disk_errors(folder.path):
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
 
     if interrupt.asked:
         raise Interrupted(f"stopped at step {trainer.state.global_step}, which is saved")

@@ -25,7 +25,7 @@ class PromptSettings(Settings):
     """Prompt-based models: the sentence in a template, and the mask's state as its vector."""
 
     template: str = ""
-    """Template of anchor and test: bert, roberta (the published ones), or a text with one {sentence} and one {mask}. Empty: no template."""
+    """Template of anchor and test: bert or roberta (published), or a text with {sentence} and {mask}. Empty: none."""
     positive_template: str = ""
     """Template of the positive. Empty: the published partner of the anchor's, or the same text."""
     denoising: bool = True
