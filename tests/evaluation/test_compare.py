@@ -93,7 +93,7 @@ def test_gold_scores_are_read_again_and_checked() -> None:
     assert (list(gold), without) == (["sts/STS12"], [])
 
     def missing(name: str) -> ScoredPairs:
-        raise MissingData(name, [], "")
+        raise MissingData(name, "", [], "")
 
     assert gold_scores(models, missing) == ({}, ["STS12"])
     other = ScoredPairs(["a"] * 400, ["c"] * 400, GOLD, "STS12")

@@ -105,10 +105,11 @@ def test_missing_says_where_it_looked_and_how_to_get_it(
     with pytest.raises(MissingData) as caught:
         EvaluationData(tmp_path).pairs("STS12")
     message = str(caught.value)
-    assert str(tmp_path / "senteval/STS/STS12-en-test") in message
-    assert "mteb/sts12-sts (not in the local cache" in message
+    assert message.startswith("Not at hand: STS12 (STS/STS12-en-test/STS.input.MSRpar.txt). ")
+    assert f"{tmp_path}, {tmp_path / 'senteval'}, " in message
+    assert "the Hugging Face Hub (not in the local cache" in message
     assert "get_transfer_data.bash" in message
-    with pytest.raises(MissingData, match="none named with --data or CLUSTERNS_DATA"):
+    with pytest.raises(MissingData, match="none is named with --data or CLUSTERNS_DATA"):
         EvaluationData().texts("AG")
     assert find_stsb_dev(tmp_path) is None
 
@@ -121,5 +122,5 @@ def test_several_missing_sets_make_one_message(tmp_path: Path) -> None:
             data.texts(name)
         missing.append(caught.value)
     message = missing_message(missing)
-    assert message.startswith("Not at hand: AG, Bio. ")
+    assert message.startswith("Not at hand: AG (agnewsdataraw-8000), Bio (biomedical_true_text). ")
     assert message.count(str(tmp_path / "short-text")) == 1

@@ -27,7 +27,9 @@ def test_points_are_the_models_with_all_numbers() -> None:
     assert alignment_uniformity_points(MODELS) == [("a", -2.5, 0.2, 77.0), ("b", -2.5, 0.2, 50.0)]
 
 
-@pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
+@pytest.mark.parametrize(
+    ("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
+)
 def test_picture(tmp_path: Path, suffix: str, start: bytes) -> None:
     path = tmp_path / f"p.{suffix}"
     plot_alignment_uniformity(MODELS, path)

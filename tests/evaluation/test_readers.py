@@ -106,7 +106,9 @@ def test_trec_is_latin_1(tmp_path: Path) -> None:
 
 def test_mrpc_has_a_byte_order_mark(tmp_path: Path) -> None:
     for part in ("train", "test"):
-        rows = "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t2\t3\ta \"b\tc\n0\t5\t6\td\te\n"
+        rows = (
+            '\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t2\t3\ta "b\tc\n0\t5\t6\td\te\n'
+        )
         write(tmp_path / f"msr_paraphrase_{part}.txt", rows)
     task = readers.read_mrpc(tmp_path)
     assert task.train.texts == ['a "b', "d"]

@@ -80,7 +80,6 @@ def test_all_suites_and_nothing_encoded_twice(bench: Bench) -> None:
     assert sts.missing == ["STS12", "STS14", "STS15", "STS16", "SICK-R"]
     assert results.items["sts/STS-B"].shape == (40,)
     assert results.suites["transfer"].sets["TREC"].rows == 20
-    assert results.suites["transfer"].sets["TREC"].value > 80
     assert results.items["transfer/TREC"].mean() * 100 == pytest.approx(
         results.suites["transfer"].sets["TREC"].value
     )
@@ -95,14 +94,18 @@ def test_nothing_at_hand_is_one_message(tmp_path: Path, bench: Bench) -> None:
     empty = tmp_path / "empty"
     empty.mkdir()
     nowhere = Bench(bench.embed, EvaluationData(empty))
-    with pytest.raises(UserError, match="Not at hand: MR, CR, SUBJ, MPQA, SST-2, TREC, MRPC"):
+    with pytest.raises(UserError, match="Not at hand: MR .*, MRPC "):
         run_suites(nowhere, ["transfer"], Results("m"))
 
 
 def test_own_sets_of_three_kinds(bench: Bench) -> None:
     results = Results("m")
-    pairs = ScoredPairs(["cat", "dog"], ["cat", "sun"], np.array([5.0, 0.0]), "pairs", "a/pairs.csv")
-    texts = LabelledTexts(["cat", "cat cat", "sun", "sun sun"], np.array([0, 0, 1, 1]), None, "texts")
+    pairs = ScoredPairs(
+        ["cat", "dog"], ["cat", "sun"], np.array([5.0, 0.0]), "pairs", "a/pairs.csv"
+    )
+    texts = LabelledTexts(
+        ["cat", "cat cat", "sun", "sun sun"], np.array([0, 0, 1, 1]), None, "texts"
+    )
     queries = Retrieval(["cat"], ["cat cat", "sun"], [frozenset({0})], "queries")
     suite = run_own(bench, [pairs, texts, queries], results)
     metrics = {name: (one.metric, round(one.value)) for name, one in suite.sets.items()}

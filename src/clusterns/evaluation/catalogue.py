@@ -37,7 +37,6 @@ class Source:
     rows: tuple[int, ...] = ()
     classes: int = 0
     hub: Callable[[str], EvaluationSet] | None = None
-    hub_name: str = ""
 
     @property
     def remedy(self) -> str:
@@ -49,8 +48,8 @@ class Source:
             )
         if self.roots is SHORT_TEXT:
             return (
-                f"Get {self.files[0]} from the GitHub repository rashadulrakib/short-text-"
-                f"clustering-enhancement and name its folder with --data or {VARIABLE}."
+                "Get the short-text files from the GitHub repository rashadulrakib/short-text-"
+                f"clustering-enhancement and name their folder with --data or {VARIABLE}."
             )
         return (
             f"Put DBpedia's {self.files[0]} (label,title,content) into a folder dbpedia14 and name "
@@ -70,7 +69,6 @@ def _sts_year(name: str, rows: int) -> Source:
         lambda base: readers.read_sts_year(base / folder, name, subsets),
         (rows,),
         hub=hub.pairs,
-        hub_name=hub.repo,
     )
 
 
@@ -83,7 +81,6 @@ def _stsb(split: str, hub_split: str, rows: int) -> Source:
         lambda base: readers.read_stsb(base / file),
         (rows,),
         hub=hub.pairs,
-        hub_name=hub.repo,
     )
 
 
@@ -100,7 +97,6 @@ def _two_classes(name: str, ones: str, zeros: str, rows: int, hub: HubSet | None
         lambda base: readers.read_two_classes(name, base / files[0], base / files[1]),
         (rows,),
         hub=hub.task if hub else None,
-        hub_name=hub.repo if hub else "",
     )
 
 
@@ -117,7 +113,6 @@ def _task(
         lambda base: read(base / folder),
         rows,
         hub=hub.task if hub else None,
-        hub_name=hub.repo if hub else "",
     )
 
 
@@ -204,6 +199,5 @@ CATALOGUE: dict[str, Source] = {
         lambda base: readers.read_dbpedia(base / "test.csv"),
         classes=14,
         hub=_DBPEDIA.texts,
-        hub_name=_DBPEDIA.repo,
     ),
 }

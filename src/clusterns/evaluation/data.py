@@ -16,11 +16,20 @@ Kind = TypeVar("Kind", ScoredPairs, LabelledTexts, TransferTask)
 
 
 class MissingData(UserError):  # noqa: N818 - it reads as what it is in `except MissingData`
-    """A set that is nowhere at hand: says where it was looked for."""
+    """A set that is nowhere at hand: says where it was looked for and how to get it."""
 
-    def __init__(self, name: str, looked: list[str], remedy: str) -> None:
-        self.name, self.looked, self.remedy = name, looked, remedy
-        super().__init__(f"{name} is not at hand. Looked in {'; '.join(looked)}. {remedy}")
+    def __init__(self, name: str, file: str, looked: list[str], remedy: str) -> None:
+        self.name, self.file, self.looked, self.remedy = name, file, looked, remedy
+        super().__init__(missing_message([self]))
+
+
+def missing_message(missing: Iterable[MissingData]) -> str:
+    """One message for the missing sets: each place and each remedy once."""
+    missing = list(missing)
+    looked = dict.fromkeys(place for one in missing for place in one.looked)
+    remedies = dict.fromkeys(one.remedy for one in missing)
+    names = ", ".join(f"{one.name} ({one.file})" for one in missing)
+    return f"Not at hand: {names}. Looked in {', '.join(looked)}. {' '.join(remedies)}"
 
 
 class EvaluationData:
@@ -51,29 +60,20 @@ class EvaluationData:
         for root in source.roots if self.folder else ():
             assert self.folder is not None
             base = self.folder / root
-            looked.append(str(base / Path(source.files[0]).parent))
+            looked.append(str(base))
             missing = [file for file in source.files if not (base / file).is_file()]
             if not missing:
                 return _checked(name, source, source.read(base), kind)
             if len(missing) < len(source.files):
                 raise UserError(f"{name} in {base} is not whole: {missing[0]} is missing.")
         if not self.folder:
-            looked.append(f"no folder (none named with --data or {VARIABLE})")
+            looked.append(f"no folder (none is named with --data or {VARIABLE})")
         if source.hub:
             try:
                 return _checked(name, source, source.hub(name), kind)
             except NotAtHandError as error:
-                looked.append(f"the Hugging Face Hub, {source.hub_name} ({error})")
-        raise MissingData(name, looked, source.remedy)
-
-
-def missing_message(missing: Iterable[MissingData]) -> str:
-    """One message for several missing sets: each place and each remedy once."""
-    missing = list(missing)
-    looked = dict.fromkeys(place for one in missing for place in one.looked)
-    remedies = dict.fromkeys(one.remedy for one in missing)
-    names = ", ".join(one.name for one in missing)
-    return f"Not at hand: {names}. Looked in {'; '.join(looked)}. {' '.join(remedies)}"
+                looked.append(f"the Hugging Face Hub ({error})")
+        raise MissingData(name, source.files[0], looked, source.remedy)
 
 
 def find_stsb_dev(data: Path | None = None) -> ScoredPairs | None:

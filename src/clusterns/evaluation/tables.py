@@ -40,7 +40,7 @@ class Table:
     def best(self, column: int) -> float | None:
         """The best number of a column as it is printed; None where there is nothing to compare."""
         cells = [row[column] for _, row in self.rows]
-        numbers = [round(cell, self.digits) for cell in cells if isinstance(cell, float)]
+        numbers = [round(cell, self.digits) for cell in cells if isinstance(cell, int | float)]
         if len(numbers) < 2:
             return None
         return min(numbers) if self.lower_is_better else max(numbers)
@@ -52,7 +52,7 @@ class Table:
         for number, (label, values) in enumerate(self.rows):
             line = [label]
             for column, value in enumerate(values):
-                if not isinstance(value, float):
+                if not isinstance(value, int | float):
                     line.append(value or nothing)
                     continue
                 text = f"{value:.{self.digits}f}"
@@ -145,7 +145,7 @@ def _add_average(table: Table, models: Sequence[tuple[str, SuiteResult]]) -> Non
         return
     table.columns.append(AVERAGE)
     for (_, values), spreads in zip(table.rows, table.spreads, strict=True):
-        numbers = [value for place in places if isinstance(value := values[place], float)]
+        numbers = [value for place in places if isinstance(value := values[place], int | float)]
         values.append(sum(numbers) / len(numbers) if len(numbers) == len(places) else None)
         spreads.append(None)
     if shared != names or any(result.missing for _, result in models):

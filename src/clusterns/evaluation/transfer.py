@@ -46,7 +46,7 @@ def transfer_score(
     """
     protocol = protocol or Protocol()
     part = task.train
-    if np.bincount(part.labels).min() < protocol.folds:
+    if np.unique(part.labels, return_counts=True)[1].min() < protocol.folds:
         raise UserError(f"{task.name}: a class has fewer rows than the {protocol.folds} folds.")
     order = senteval_order(part)
     features, labels = _features(embed, part)[order], part.labels[order]

@@ -1,0 +1,39 @@
+"""Keep the record of a run under results/: recipe, versions, metrics, results. No weights, no paths.
+
+    python scripts/record_run.py runs/mine wikipedia/simcse-dropout
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+RESULTS = Path(__file__).parents[1] / "results"
+
+
+def main() -> None:
+    run, name = Path(sys.argv[1]), sys.argv[2]
+    target = RESULTS / name
+    target.mkdir(parents=True, exist_ok=True)
+    for file in ("recipe.yaml", "metrics.jsonl", "results.json", "proof.json"):
+        if (run / file).exists():
+            shutil.copy(run / file, target / file)
+    record = json.loads((run / "run.json").read_text("utf-8"))
+    (target / "run.json").write_text(json.dumps(without_folders(record), indent=2) + "\n", "utf-8")
+
+
+def without_folders(value: object) -> object:
+    """Absolute paths say nothing to anyone else: keep the name of the file."""
+    if isinstance(value, dict):
+        return {key: without_folders(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [without_folders(each) for each in value]
+    if isinstance(value, str) and value.startswith("/"):
+        return Path(value).name
+    return value
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,117 @@
+"""Write every number of the README and the docs from the records in results/.
+
+    python scripts/write_results.py
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+from scipy.stats import spearmanr
+
+from clusterns.quickstart.proof import FIGURES
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "results"
+STS, HALVES = "eval_STS-B_spearman", "eval_heldout_halves_mrr"
+
+
+def main() -> None:
+    fill("README.md", "quickstart", quickstart())
+    fill("README.md", "wikipedia", wikipedia())
+    fill("docs/validation.md", "tracking", tracking())
+
+
+def fill(file: str, marker: str, text: str) -> None:
+    """Replace what stands between the two markers of a file."""
+    path = ROOT / file
+    pattern = rf"(<!-- {marker} -->\n).*?(<!-- /{marker} -->)"
+    old = path.read_text("utf-8")
+    new, count = re.subn(pattern, lambda m: f"{m[1]}{text}\n{m[2]}", old, flags=re.DOTALL)
+    if count != 1:
+        raise SystemExit(f"{file} has no markers {marker}")
+    path.write_text(new, "utf-8")
+
+
+def quickstart() -> str:
+    folder = RESULTS / "quickstart"
+    proof: dict[str, dict[str, float]] = json.loads((folder / "proof.json").read_text("utf-8"))
+    run = json.loads((folder / "run.json").read_text("utf-8"))
+    recipe = yaml.safe_load((folder / "recipe.yaml").read_text("utf-8"))
+    lines = [f"| on docstrings never trained on | {' | '.join(proof)} |", "|---|" + "---:|" * len(proof)]
+    for key, figure in FIGURES.items():
+        values = [result[key] for result in proof.values()]
+        best = max(values) if figure.higher_is_better else min(values)
+        cells = [f"**{v:.3f}**" if v == best else f"{v:.3f}" for v in values]
+        lines.append(f"| {figure.name} {'↑' if figure.higher_is_better else '↓'} | {' | '.join(cells)} |")
+    counts = run["corpus"]["docstrings"]
+    lines += [
+        "",
+        f"*{counts['sentences']:,} sentences of {counts['packages']} packages, {recipe['max_steps']} steps of "
+        f"{recipe['batch_size']}, seed {recipe['seed']}; {versions(run)}; one seed: small differences "
+        "between the trained models are noise.*",
+    ]
+    return "\n".join(lines)
+
+
+def wikipedia() -> str:
+    lines = [
+        "| run | STS-B dev, untrained | best | at step | clustering started | of steps |",
+        "|---|---:|---:|---:|---:|---:|",
+    ]
+    note = ""
+    for folder, recipe, run, _ in runs("wikipedia"):
+        result = json.loads((folder / "results.json").read_text("utf-8"))
+        started = result["clustering_started_at"]
+        lines.append(
+            f"| {folder.name} | {100 * result['base_score']:.1f} | {100 * result['best_score']:.1f} | "
+            f"{result['best_step']} | {'' if started is None else started} | {result['steps']} |"
+        )
+        note = (
+            f"*minibert, 1 M Wikipedia sentences, batches of {recipe['batch_size']}, learning rate "
+            f"{recipe['learning_rate']}, seed {recipe['seed']}; {versions(run)}; Spearman x 100. One seed a "
+            "row: differences of a point or two between the methods are noise.*"
+        )
+    return "\n".join([*lines, "", note])
+
+
+def tracking() -> str:
+    """How well the label-free score orders checkpoints as STS-B dev does."""
+    lines = ["| run | checkpoints | Spearman of the two scores |", "|---|---:|---:|"]
+    pooled: list[tuple[float, float]] = []
+    for folder, _, _, metrics in runs("wikipedia"):
+        pairs = [(line[STS], line[HALVES]) for line in metrics if STS in line and HALVES in line]
+        pooled += pairs
+        lines.append(f"| {folder.name} | {len(pairs)} | {correlation(pairs):.2f} |")
+    lines.append(f"| all runs together | {len(pooled)} | {correlation(pooled):.2f} |")
+    return "\n".join(lines)
+
+
+def correlation(pairs: list[tuple[float, float]]) -> float:
+    return float(spearmanr([a for a, _ in pairs], [b for _, b in pairs]).statistic)
+
+
+def runs(kind: str) -> list[tuple[Path, dict[str, Any], dict[str, Any], list[dict[str, Any]]]]:
+    found = []
+    for folder in sorted((RESULTS / kind).iterdir()):
+        found.append(
+            (
+                folder,
+                yaml.safe_load((folder / "recipe.yaml").read_text("utf-8")),
+                json.loads((folder / "run.json").read_text("utf-8")),
+                [json.loads(line) for line in (folder / "metrics.jsonl").read_text("utf-8").splitlines()],
+            )
+        )
+    return found
+
+
+def versions(run: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {run['versions'][name]}" for name in ("torch", "sentence-transformers"))
+
+
+if __name__ == "__main__":
+    main()

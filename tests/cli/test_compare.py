@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from clusterns.cli.compare import compare
+from clusterns.errors import UserError
+from clusterns.evaluation import EvaluationData
+from clusterns.evaluation.results import Results, SetResult, SuiteResult
+
+app = typer.Typer()
+app.command()(compare)
+
+
+def run(*arguments: object) -> str:
+    result = CliRunner().invoke(
+        app, [str(a) for a in arguments], catch_exceptions=False, env={"COLUMNS": "200"}
+    )
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def write(path: Path, name: str, noise: float, shared_data: Path) -> Path:
+    pairs = EvaluationData(shared_data).pairs("STS-B")
+    cosines = pairs.scores + noise * np.random.default_rng(1).normal(size=len(pairs.scores))
+    one = SetResult(100 - noise, "Spearman", 1379, 0.0, digest=pairs.digest)
+    geometry = {
+        key: SetResult(noise, key, 1379, 0.0) for key in ("alignment", "uniformity", "anisotropy")
+    }
+    suites = {"sts": SuiteResult({"STS-B": one}, 100 - noise), "geometry": SuiteResult(geometry)}
+    Results(name, suites=suites, items={"sts/STS-B": cosines.astype(np.float32)}).write(path)
+    return path
+
+
+def test_models_side_by_side(tmp_path: Path, shared_data: Path) -> None:
+    files = [
+        write(tmp_path / "a.json", "good", 1, shared_data),
+        write(tmp_path / "b.json", "bad", 5, shared_data),
+    ]
+    outputs = [tmp_path / "c.md", tmp_path / "c.tex", tmp_path / "c.json"]
+    asked = [part for path in outputs for part in ("--output", path)]
+    shown = run(
+        *files,
+        *("--published", "--data", shared_data, "--rounds", 100),
+        *asked,
+        *("--picture", tmp_path / "p.png"),
+    )
+    assert "ClusterNS-BERT-base (paper)" in shown
+    assert "sts: good over bad" in shown
+    assert "| good | **99.00** | **99.00** |" in outputs[0].read_text()
+    (difference,) = json.loads(outputs[2].read_text())
+    assert difference["real"]
+    assert difference["name"] == "STS-B"
+    assert (tmp_path / "p.png").stat().st_size > 5000
+
+
+def test_gold_scores_not_at_hand(tmp_path: Path, shared_data: Path) -> None:
+    files = [write(tmp_path / f"{n}.json", "same", n, shared_data) for n in (1, 2)]
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    shown = run(*files, "--data", empty)
+    assert f"same ({files[0]})" in shown
+    assert "over" not in shown
+
+
+def test_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="has no evaluation.json"):
+        run(tmp_path)
+    with pytest.raises(UserError, match="written as .md, .tex or .json"):
+        run(tmp_path, "--output", "x.png")
