@@ -31,7 +31,7 @@ def vectors(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def own(tmp_path: Path) -> list[object]:
-    (tmp_path / "pairs.csv").write_text("cat,dog,4\ncat,sun,1\nsun,moon,5\n")
+    (tmp_path / "pairs.csv").write_text("cat,dog,5\ncat,sun,1\nsun,moon,4\n")
     (tmp_path / "texts.tsv").write_text("a\tcat\na\tdog\nb\tsun\nb\tmoon\n")
     (tmp_path / "queries.jsonl").write_text(
         '{"query": "cat", "relevant": "dog"}\n{"query": "moon", "relevant": ["sun"]}\n'

@@ -21,6 +21,7 @@ from clusterns.encoder import (
     load_base,
     minibert_folder,
     resolve_base,
+    set_dropout,
     without_training_parts,
 )
 from clusterns.errors import UserError
@@ -74,6 +75,27 @@ def test_the_masked_lm_head_equals_the_librarys_own_model(tiny_base: Path) -> No
             input_ids=features["input_ids"], attention_mask=features["attention_mask"], labels=labels
         ).loss
     assert ours.item() == pytest.approx(theirs.item(), abs=1e-6)
+
+
+def test_dropout_can_be_changed_for_every_family(tiny_base: Path, tmp_path: Path) -> None:
+    model = load_base(str(tiny_base), "mean")
+    model.train()
+    features = model.preprocess(TEXTS)
+
+    def noise() -> float:
+        once, again = (model(dict(features))["sentence_embedding"] for _ in range(2))
+        return float((once - again).abs().max())
+
+    set_dropout(model, 0.5)
+    assert noise() > 0.01
+    set_dropout(model, 0.0)
+    assert noise() == 0
+    before = json.loads((tiny_base / "config.json").read_text())
+    model.save_pretrained(str(tmp_path))
+    after = json.loads((tmp_path / "config.json").read_text())
+    assert {k: v for k, v in after.items() if "dropout" in k} == {
+        k: v for k, v in before.items() if "dropout" in k
+    }
 
 
 def test_half_precision_weights_are_loaded_in_full() -> None:

@@ -18,6 +18,7 @@ from clusterns.encoder import (
     prompt_encoder,
     without_training_parts,
 )
+from clusterns.encoder.bare_template import bare_states
 from clusterns.losses import ClusterNSLoss, ContrastiveLoss, MaskedLanguageModelling
 from clusterns.losses.contrastive import stack_views
 from clusterns.views import TemplatedViews, TemplateTokens, template_pair
@@ -96,6 +97,7 @@ def test_denoising_equals_a_naive_loop_over_the_rows(
 ) -> None:
     base = make_tiny_base(family, tmp_path)
     model = without_dropout(prompt_model(base, pair))
+    assert model[1].shifted
     expected = naive(model, base, pair)
     weights = torch.randn_like(expected)
     (expected * weights).sum().backward()
@@ -115,7 +117,10 @@ def test_a_family_with_relative_positions_is_denoised_too(tmp_path: Path) -> Non
     """MPNet's relative positions ignore position ids: a hidden sentence is the only way."""
     base = make_tiny_base("mpnet", tmp_path)
     pair = template_pair("bert")
-    model = without_dropout(prompt_model(base, pair))
+    model = without_dropout(prompt_encoder(str(base), pair[0]).double())
+    # As strong as in a trained model.
+    model[0].model.encoder.relative_attention_bias.weight.data *= 100
+    add_denoising(model, str(base), pair)
     tokens = TemplateTokens.of(pair[0], AutoTokenizer.from_pretrained(base))
     word = 100
     row = [*tokens.ids[: tokens.slot], *[word] * 6, *tokens.ids[tokens.slot :]]
@@ -123,7 +128,8 @@ def test_a_family_with_relative_positions_is_denoised_too(tmp_path: Path) -> Non
     expected = model[0].model(
         input_ids=torch.tensor([row]), attention_mask=torch.tensor([seen]).long()
     )
-    bare = model[1].bare_states(model[1].tokens[0], torch.tensor([6]))
+    assert not model[1].shifted
+    bare = bare_states(model[0], tokens, torch.tensor([6]), shifted=model[1].shifted)
     torch.testing.assert_close(bare[0], expected.last_hidden_state[0, tokens.mask + 6])
 
 
@@ -136,6 +142,30 @@ def test_each_length_of_the_batch_runs_once(tiny_bert: Path) -> None:
     lengths = {int(n) for n in rows["attention_mask"].sum(1)}
     model(rows)
     assert calls == [len(TEXTS) * 2, len(lengths), len(lengths)]
+
+
+def test_rows_in_another_template_are_refused(tiny_bert: Path) -> None:
+    model = prompt_model(tiny_bert, template_pair("bert")).train()
+    with pytest.raises(ValueError, match="none of the templates"):
+        model(columns(tiny_bert, template_pair("roberta"))[0])
+
+
+def test_only_the_bare_template_is_spared_the_dropout(tiny_bert: Path) -> None:
+    pair = template_pair("bert")
+    rows = columns(tiny_bert, pair)[0]
+    vectors = {}
+    for denoising in ("none", "clean", "dropout"):
+        model = prompt_encoder(str(tiny_bert), pair[0]).double()
+        if denoising != "none":
+            add_denoising(model, str(tiny_bert), pair, dropout=denoising == "dropout")
+        torch.manual_seed(5)
+        vectors[denoising] = model.train()(dict(rows))["sentence_embedding"]
+        assert model[0].training
+    tokens = TemplateTokens.of(pair[0], AutoTokenizer.from_pretrained(tiny_bert))
+    lengths = rows["attention_mask"].sum(1) - len(tokens)
+    bare = bare_states(model[0].eval(), tokens, lengths, shifted=True)
+    torch.testing.assert_close(vectors["clean"], vectors["none"] - bare)
+    assert not torch.allclose(vectors["dropout"], vectors["none"] - bare, atol=1e-2)
 
 
 def test_at_test_there_is_no_denoising_and_training_vectors_can_be_asked_for(
@@ -151,7 +181,7 @@ def test_at_test_there_is_no_denoising_and_training_vectors_can_be_asked_for(
     for text, before, after in zip(TEXTS, vectors, denoised, strict=True):
         length = len(model.tokenizer(text)["input_ids"]) - len(tokens)
         with torch.no_grad():
-            bare = model[1].bare_states(tokens, torch.tensor([length]))[0]
+            (bare,) = bare_states(model[0], tokens, torch.tensor([length]), shifted=True)
         torch.testing.assert_close(after, before - bare)
     final = without_training_parts(model)
     assert [type(m).__name__ for m in final] == ["Transformer", "MultiVectorMask", "Pooling"]
@@ -204,7 +234,9 @@ def test_clusterns_and_masked_lm_train_on_every_family(tiny_base: Path) -> None:
 
 
 def test_a_checkpoint_keeps_the_templates(tiny_bert: Path, tmp_path: Path) -> None:
-    model = prompt_model(tiny_bert, template_pair("bert"))
+    model = prompt_encoder(str(tiny_bert), "bert")
+    add_denoising(model, str(tiny_bert), template_pair("bert"), dropout=True)
     model.save_pretrained(str(tmp_path))
     (folder,) = tmp_path.glob("*_Denoising")
-    assert Denoising.load(str(tmp_path), subfolder=folder.name).tokens == model[1].tokens
+    loaded = Denoising.load(str(tmp_path), subfolder=folder.name)
+    assert (loaded.tokens, loaded.dropout) == (model[1].tokens, True)

@@ -16,7 +16,7 @@ from clusterns.evaluation.hub import HubSet, NotAtHandError
 def snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "snapshot"
     folder.mkdir()
-    monkeypatch.setattr(hub, "_folder", lambda repo, revision: str(folder))
+    monkeypatch.setattr(hub, "_folder", lambda *_: str(folder))
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv(VARIABLE, raising=False)
     return folder
@@ -60,3 +60,9 @@ def test_out_of_reach_is_said_without_retries(
     monkeypatch.setattr(hub, "reachable", lambda: False)
     with pytest.raises(NotAtHandError, match="cannot be reached"):
         HubSet("clusterns/there-is-no-such-set", ("test",), ("a",)).texts("x")
+
+
+def test_half_a_copy_counts_as_not_at_hand(snapshot: Path) -> None:
+    (snapshot / "README.md").write_text("nothing else was downloaded")
+    with pytest.raises(NotAtHandError, match="x/y is unreadable"):
+        HubSet("x/y", ("test",), ("a", "b")).texts("Y")

@@ -49,7 +49,7 @@ def test_notes_tell_what_is_missing_and_truncated() -> None:
     assert notes == [
         "Avg.: over STS12.",
         "Not at hand: SICK-R.",
-        "Sentences longer than a model reads: STS12 25.0 %.",
+        "Sentences longer than a model reads: STS12 25 %.",
     ]
 
 
@@ -70,3 +70,19 @@ def test_the_three_forms(tmp_path: Path) -> None:
 def test_words_in_cells() -> None:
     table = Table("T", ["x"], [("a", ["yes"]), ("b", [None])])
     assert table.cells("*{}*", "", "-") == [["a", "yes"], ["b", "-"]]
+
+
+def test_terminal_table_fits_80_columns() -> None:
+    numbers = {f"set-{i}": 50.0 + i for i in range(10)}
+    result = suite(**numbers)
+    for one in result.sets.values():
+        one.spread = 1.5
+    for count in (1, 3, 8):
+        models = [(f"model number {i}", result) for i in range(count)]
+        console = Console(width=80)
+        with console.capture() as captured:
+            console.print(suite_table("clustering", models).rich())
+        shown = captured.get()
+        assert "59.00" in shown
+        assert "…" not in shown
+        assert "model" in shown

@@ -27,8 +27,8 @@ def compare(
     data: Annotated[
         Path | None,
         typer.Option(
-            envvar="CLUSTERNS_DATA",
-            help="Folder of the evaluation data, for the gold scores that the test on STS needs.",
+            help="Folder of the evaluation data, for the gold scores that the test on STS needs. "
+            "Without it: the folder that the variable CLUSTERNS_DATA names.",
             show_default=False,
         ),
     ] = None,

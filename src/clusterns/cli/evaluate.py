@@ -12,7 +12,6 @@ from clusterns.errors import UserError
 
 if TYPE_CHECKING:
     from clusterns.evaluation import LabelledTexts, Retrieval, ScoredPairs
-    from clusterns.evaluation.results import Results
 
 
 class Suite(str, Enum):
@@ -49,9 +48,9 @@ def evaluate(
     data: Annotated[
         Path | None,
         typer.Option(
-            envvar="CLUSTERNS_DATA",
             help="Folder of the evaluation data: SentEval's layout, short-text files, DBpedia. "
-            "What is not in it comes from the Hugging Face Hub where the Hub has it.",
+            "Without it: the folder that the variable CLUSTERNS_DATA names. What is not in it comes "
+            "from the Hugging Face Hub where the Hub has it.",
             show_default=False,
         ),
     ] = None,
@@ -151,6 +150,9 @@ def evaluate(
     own = _own_sets(pairs, labelled, queries)
     asked = [one.value for one in suite or ([] if own else [Suite.sts])]
     chosen = [one for one in SUITES if one in asked or "all" in asked]
+    # Read before the work, so that a broken file is found out now.
+    run_file = Path(model) / RUN_FILE if (Path(model) / "model").is_dir() else None
+    earlier = Results.read(run_file) if run_file and run_file.is_file() else None
     evaluation_data = EvaluationData(data)
     encoder = load_model(model, pooling, max_length, device)
     embed = Embedder(encoder, batch_size, progress=True, cache=cache)
@@ -177,14 +179,17 @@ def evaluate(
     tables = results_tables([results])
     for table in tables:
         answers.print(table.rich())
-    if (Path(model) / "model").is_dir():
-        _keep(results, Path(model) / RUN_FILE)
     for path in outputs:
         if path.suffix.lower() == ".json":
             results.write(path)
         else:
             write_tables(path, tables)
         say(f"Written: {path}")
+    if run_file:
+        if earlier and earlier.model.get("fingerprint") == results.model["fingerprint"]:
+            results.add(earlier)
+        results.write(run_file)
+        say(f"Written: {run_file}")
 
 
 def _checked_output(path: Path) -> Path:
@@ -206,14 +211,3 @@ def _own_sets(
         *map(read_labelled_texts, labelled or []),
         *map(read_queries, queries or []),
     ]
-
-
-def _keep(results: Results, path: Path) -> None:
-    """Keep results in a run folder, together with those of its other suites."""
-    from clusterns.evaluation.results import Results
-
-    if path.is_file():
-        earlier = Results.read(path)
-        if earlier.model.get("fingerprint") == results.model["fingerprint"]:
-            results.add(earlier)
-    results.write(path)

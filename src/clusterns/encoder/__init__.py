@@ -7,6 +7,7 @@ from clusterns.encoder.base import (
     minibert_folder,
     pooling_of,
     resolve_base,
+    set_dropout,
     without_training_parts,
 )
 from clusterns.encoder.denoising import Denoising
@@ -31,5 +32,6 @@ __all__ = [
     "pooling_of",
     "prompt_encoder",
     "resolve_base",
+    "set_dropout",
     "without_training_parts",
 ]

@@ -15,6 +15,7 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineMod
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Module, Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
+from torch import nn
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from clusterns.console import say
@@ -151,6 +152,16 @@ def pooling_of(model: SentenceTransformer) -> str | None:
             mode = module.pooling_mode
             return mode if isinstance(mode, str) else "+".join(mode)
     return None
+
+
+def set_dropout(model: SentenceTransformer, probability: float) -> None:
+    """Change the dropout of a loaded model; its configuration, which is saved, stays as it was."""
+    for module in model.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = probability
+        for name, value in vars(module).items():
+            if name.endswith("dropout") and isinstance(value, float):
+                setattr(module, name, probability)
 
 
 def without_training_parts(model: SentenceTransformer) -> SentenceTransformer:

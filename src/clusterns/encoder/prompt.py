@@ -74,11 +74,23 @@ def _beyond_the_mask(tokens: TemplateTokens) -> tuple[list[int], Literal["cls", 
 
 
 def add_denoising(
-    model: SentenceTransformer, name: str | None, templates: Iterable[Template]
+    model: SentenceTransformer,
+    name: str | None,
+    templates: Iterable[Template],
+    *,
+    dropout: bool = False,
 ) -> None:
     """Put the train-only denoising behind the encoder of ``model``, a prompt encoder of the base
-    ``name``; ``templates`` are those of the training rows, the model's own one first."""
+    ``name``.
+
+    Args:
+        model: the prompt encoder.
+        name: its base.
+        templates: those of the training rows, the model's own one first.
+        dropout: run the bare template with dropout.
+    """
     tokenizer = load_tokenizer(name)
-    denoising = Denoising([asdict(TemplateTokens.of(each, tokenizer)) for each in templates])
+    tokens = [asdict(TemplateTokens.of(template, tokenizer)) for template in templates]
+    denoising = Denoising(tokens, dropout)
     denoising.on_model_ready(model)
     model.insert(1, denoising)

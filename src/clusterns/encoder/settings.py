@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import Field
+
 from clusterns.encoder.base import PoolingMode
 from clusterns.settings import Settings
 
@@ -15,3 +17,5 @@ class EncoderSettings(Settings):
     """How a plain encoder is pooled: cls or mean (auto: mean). A SentenceTransformer keeps its own."""
     head: bool | None = None
     """The train-only tanh head. Empty: with cls pooling of a plain encoder, or a template, only."""
+    dropout: float | None = Field(None, ge=0, lt=1)
+    """Dropout of the encoder while it trains. Empty: the base's own. With crops, 0 is faster."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -59,8 +59,12 @@ class HubSet:
     def _columns(self, split: str) -> list[list[Any]]:
         from datasets import load_dataset
 
-        rows = load_dataset(_folder(self.repo, self.revision), self.config, split=split)
-        return [list(rows[column]) for column in self.columns]
+        folder = _folder(self.repo, self.revision, self.config)
+        try:
+            rows = load_dataset(folder, self.config, split=split)
+            return [list(rows[column]) for column in self.columns]
+        except Exception as error:  # half a copy in the cache, or a set that was changed
+            raise NotAtHandError(f"{self.repo} is unreadable: {type(error).__name__}") from error
 
 
 @cache
@@ -75,18 +79,23 @@ def reachable() -> bool:
     return True
 
 
-def _folder(repo: str, revision: str | None) -> str:
+def _folder(repo: str, revision: str | None, config: str | None) -> str:
+    """The local copy of a set, downloaded where there is none yet."""
     from huggingface_hub import snapshot_download
 
-    # The local copy first: a set that was fetched once needs no network.
+    fetch = partial(
+        snapshot_download,
+        repo,
+        repo_type="dataset",
+        revision=revision,
+        allow_patterns=["README.md", f"{config}/*"] if config else None,
+    )
     with contextlib.suppress(Exception):
-        return snapshot_download(
-            repo, repo_type="dataset", revision=revision, local_files_only=True
-        )
+        return fetch(local_files_only=True)
     if not reachable():
         raise NotAtHandError("not in the local cache, and the Hub cannot be reached")
     try:
-        return snapshot_download(repo, repo_type="dataset", revision=revision)
+        return fetch()
     except Exception as error:
         raise NotAtHandError(f"the Hub refused: {type(error).__name__}") from error
 

@@ -28,11 +28,18 @@ def run_mteb(
     try:
         chosen = [*mteb.get_tasks(tasks=names)] if names else []
     except KeyError as error:
-        raise UserError(f"mteb knows no task {error}.") from error
+        raise UserError(f"mteb: {error.args[0]}") from error
     chosen += [task for task in tasks if not isinstance(task, str)]
-    outcome = mteb.evaluate(
-        model, chosen, cache=None, encode_kwargs={"batch_size": batch_size}, show_progress_bar=False
-    )
+    try:
+        outcome = mteb.evaluate(
+            model,
+            chosen,
+            cache=None,
+            encode_kwargs={"batch_size": batch_size},
+            show_progress_bar=False,
+        )
+    except OSError as error:
+        raise UserError(f"mteb could not get its data from the Hub: {error}") from error
     sets = {
         result.task_name: SetResult(100 * float(result.get_score()), "main score", 0, 0.0, "mteb")
         for result in outcome.task_results

@@ -12,6 +12,7 @@ from clusterns.evaluation.results import LOWER_IS_BETTER, Results, SuiteResult
 from clusterns.files import whole_file
 
 AVERAGE = "Avg."
+SIDE_BY_SIDE = 4  # models
 AVERAGED = ("sts", "transfer", "clustering")
 TITLES = {
     "sts": "STS (Spearman x100)",
@@ -64,13 +65,20 @@ class Table:
         return lines
 
     def rich(self) -> RichTable:
-        """For a terminal."""
+        """For a terminal: a few models stand side by side with a set a line, which fits 80 columns;
+        many stand below each other, without spreads.
+        """
         table = RichTable(title=self.title, caption="\n".join(self.notes) or None)
-        table.add_column("Model")
-        for column in self.columns:
-            words = any(isinstance(row[self.columns.index(column)], str) for _, row in self.rows)
-            table.add_column(column, justify="left" if words else "right", no_wrap=not words)
-        for line in self.cells("[bold]{}[/bold]", " [dim]±{:.1f}[/dim]", "-"):
+        across = len(self.rows) <= SIDE_BY_SIDE
+        lines = self.cells("[bold]{}[/bold]", " ±{:.1f}" if across else "", "-")
+        grid = [["", *self.columns], *lines]
+        if across and not any(isinstance(cell, str) for _, row in self.rows for cell in row):
+            grid = [list(column) for column in zip(*grid, strict=True)]
+        head, *body = grid
+        table.add_column(head[0])
+        for name in head[1:]:
+            table.add_column(name, justify="right")
+        for line in body:
             table.add_row(*line)
         return table
 
@@ -160,7 +168,7 @@ def _add_notes(table: Table, models: Sequence[tuple[str, SuiteResult]]) -> None:
     for _, result in models:
         for name, one in result.sets.items():
             cut[name] = max(one.truncated, cut.get(name, 0))
-    rates = [f"{name} {100 * rate:.1f} %" for name, rate in cut.items() if rate > 0]
+    rates = [f"{name} {100 * rate:.2g} %" for name, rate in cut.items() if rate > 0]
     if rates:
         table.notes.append(f"Sentences longer than a model reads: {', '.join(rates)}.")
 

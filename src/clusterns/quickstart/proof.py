@@ -49,9 +49,11 @@ class Proof:
         most: at most this many held-out objects, to keep the quickstart quick.
     """
 
-    def __init__(self, objects: Dataset, most: int = 1500) -> None:
+    def __init__(self, objects: Dataset, most: int = 1000) -> None:
         kept_out = objects.filter(lambda row: row["held_out"])
-        explained = [row for row in kept_out if row["rest"]][:most]
+        # A summary that two objects share has two right answers: the first one stays.
+        distinct = {row["summary"]: row for row in reversed(list(kept_out)) if row["rest"]}
+        explained = list(distinct.values())[:most]
         self.summaries = [row["summary"] for row in explained]
         self.rests = [" ".join(row["rest"]) for row in explained]
         self.halves = HalvesEvaluator(list(dict.fromkeys(self.summaries + self.rests))[:most])
@@ -110,7 +112,7 @@ def _candidates(objects: Dataset) -> Dataset:
             or (
                 row["package"] in packages
                 and row["kind"] in {"function", "class"}
-                and row["name"].count(".") <= 3
+                and row["name"].count(".") <= 2
             )
         )
     )

@@ -7,8 +7,11 @@ import re
 import shutil
 from pathlib import Path
 
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, load_model, save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Transformer
 from torch import Tensor, nn
+from transformers import TrainerState
 
 LOSS_FILE = "loss.safetensors"
 
@@ -29,6 +32,27 @@ def _own_state(loss: nn.Module) -> dict[str, Tensor]:
         for key, value in loss.state_dict().items()
         if not key.startswith("model.")
     }
+
+
+def load_weights(model: SentenceTransformer, folder: Path) -> None:
+    """Load the weights of a checkpoint into the model that was trained, module by module."""
+    modules = json.loads((folder / "modules.json").read_text("utf-8"))
+    for module, entry in zip(model, modules, strict=True):
+        file = folder / entry["path"] / "model.safetensors"
+        if file.exists():
+            load_model(module.model if isinstance(module, Transformer) else module, file)
+
+
+def trainer_state(folder: Path) -> TrainerState:
+    """Where the trainer was when it wrote a checkpoint."""
+    return TrainerState.load_from_json(str(folder / "trainer_state.json"))
+
+
+def is_over(state: TrainerState, patience: int) -> bool:
+    """Whether the run had nothing left to train: all its steps are done, or its patience is."""
+    stopping = state.stateful_callbacks.get("EarlyStoppingCallback", {})
+    waited = stopping.get("attributes", {}).get("early_stopping_patience_counter", 0)
+    return state.global_step >= state.max_steps or 0 < patience <= waited
 
 
 def last_checkpoint(folder: Path) -> Path | None:

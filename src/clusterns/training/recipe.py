@@ -79,6 +79,8 @@ class Recipe(TrainingSettings, EncoderSettings, ViewSettings, PromptSettings, Cl
             raise ValueError(
                 f"pooling = {self.pooling} does not go with a template, whose mask is the vector."
             )
+        if self.positives == "dropout" and self.dropout == 0 and not self.templates:
+            raise ValueError("positives = dropout with dropout = 0: both views would be the same.")
         if self.start_step is not None and "sigma" in self.model_fields_set:
             raise ValueError(
                 "sigma and start_step both say when clustering starts: set one of them."

@@ -17,6 +17,7 @@ from transformers import (
     EarlyStoppingCallback,
     PrinterCallback,
     ProgressCallback,
+    TrainerState,
     set_seed,
 )
 
@@ -30,6 +31,7 @@ from clusterns.encoder import (
     pooling_of,
     prompt_encoder,
     resolve_base,
+    set_dropout,
     without_training_parts,
 )
 from clusterns.errors import UserError
@@ -45,7 +47,13 @@ from clusterns.training.callbacks import (
     Validation,
     write_metrics,
 )
-from clusterns.training.checkpoints import last_checkpoint, load_loss
+from clusterns.training.checkpoints import (
+    is_over,
+    last_checkpoint,
+    load_loss,
+    load_weights,
+    trainer_state,
+)
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import Recipe
 from clusterns.training.trainer import ContrastiveTrainer
@@ -86,11 +94,13 @@ def build_model(recipe: Recipe) -> SentenceTransformer:
         model = prompt_encoder(base, recipe.templates[0])
     else:
         model = load_base(base, recipe.pooling)
+    if recipe.dropout is not None:
+        set_dropout(model, recipe.dropout)
     plain_cls = recipe.pooling == "cls" and pooling_of(model) == "cls" and len(model) == 2
     if recipe.head if recipe.head is not None else plain_cls or recipe.templates:
         add_training_head(model)
-    if recipe.templates and recipe.denoising:
-        add_denoising(model, base, recipe.templates)
+    if recipe.templates and recipe.denoising != "none":
+        add_denoising(model, base, recipe.templates, dropout=recipe.denoising == "dropout")
     if recipe.masked_lm_weight:
         add_masked_lm_head(model, base)
     card = model.model_card_data
@@ -184,12 +194,14 @@ def train(
     if checkpoint is not None:
         load_loss(loss, checkpoint)
         say(f"Going on from {checkpoint.name}.")
-    with disk_errors(folder.path):
-        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-
+    state = trainer_state(checkpoint) if checkpoint is not None else None
+    if state is None or not is_over(state, recipe.patience):
+        with disk_errors(folder.path):
+            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        state = trainer.state
     if interrupt.asked:
-        raise Interrupted(f"stopped at step {trainer.state.global_step}, which is saved")
-    return _finish(recipe, trainer, evaluator, folder, metric, base_score)
+        raise Interrupted(f"stopped at step {state.global_step}, which is saved")
+    return _finish(recipe, model, loss, state, evaluator, folder)
 
 
 def check_batches(recipe: Recipe, rows: int) -> None:
@@ -214,8 +226,9 @@ def _base_score(
     if "base_score" not in record:
         scores = evaluator(model)
         metric = f"eval_{evaluator.primary_metric}"
-        folder.note(metric=metric, base_score=scores[evaluator.primary_metric])
+        folder.metrics_file.unlink(missing_ok=True)
         write_metrics(folder.metrics_file, 0, {f"eval_{k}": v for k, v in scores.items()})
+        folder.note(metric=metric, base_score=scores[evaluator.primary_metric])
         record = folder.record
         say(f"step 0: {record['metric'][5:]} {record['base_score']:.4f}  (the base)")
     return record["metric"], record["base_score"]
@@ -243,7 +256,6 @@ def _arguments(
         save_steps=recipe.eval_steps,
         # The best and the last: with 1, the library drops the last one at the end.
         save_total_limit=2,
-        load_best_model_at_end=True,
         metric_for_best_model=metric,
         greater_is_better=True,
         restore_callback_states_from_checkpoint=True,
@@ -262,32 +274,31 @@ def _arguments(
 
 def _finish(
     recipe: Recipe,
-    trainer: ContrastiveTrainer,
+    model: SentenceTransformer,
+    loss: ContrastiveLoss,
+    state: TrainerState,
     evaluator: BaseEvaluator,
     folder: RunFolder,
-    metric: str,
-    base_score: float,
 ) -> RunResult:
     """Save the best model without its train-only parts, and the results."""
-    state = trainer.state
-    best_step = state.best_global_step or 0
-    model = without_training_parts(trainer.model)
+    metric, base_score = folder.record["metric"], folder.record["base_score"]
+    best_step, best_score = state.best_global_step or 0, state.best_metric
+    assert best_score is not None
     if best_step == 0:
         say(
             f"Nothing beat the base ({metric[5:]} {base_score:.4f} at step 0): "
             "the final model is the one this run started from."
         )
-        card = model.model_card_data
-        model = without_training_parts(build_model(recipe))
+        card, model = model.model_card_data, build_model(recipe)
         model.model_card_data = card
-    best = state.best_metric
-    assert best is not None
+    else:
+        load_weights(model, folder.checkpoints / f"checkpoint-{best_step}")
+    model = without_training_parts(model)
     loaded = evaluator(model)[evaluator.primary_metric]
-    if not math.isclose(loaded, best, rel_tol=0, abs_tol=1e-4):
+    if not math.isclose(loaded, best_score, rel_tol=0, abs_tol=1e-4):
         raise RuntimeError(
-            f"the model loaded at the end scores {loaded:.6f}, the best checkpoint scored {best:.6f}"
+            f"the final model scores {loaded:.6f}, and scored {best_score:.6f} in training"
         )
-    loss = trainer.loss
     started_at = loss.centroids.started_at if isinstance(loss, ClusterNSLoss) else None
     if isinstance(loss, ClusterNSLoss) and started_at is None:
         say(
@@ -297,7 +308,7 @@ def _finish(
     result = RunResult(
         metric=metric.removeprefix("eval_"),
         base_score=base_score,
-        best_score=best,
+        best_score=best_score,
         best_step=best_step,
         steps=state.global_step,
         clustering_started_at=started_at,
