@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from rich.console import Console
 
 status = Console(stderr=True, highlight=False)
@@ -9,5 +11,6 @@ answers = Console(highlight=False)
 
 
 def say(message: str) -> None:
-    """Print one line of status."""
-    status.print(message, soft_wrap=True)
+    """Print one line of status; of several processes only the first one speaks."""
+    if os.environ.get("RANK", "0") == "0":
+        status.print(message, soft_wrap=True)

@@ -27,7 +27,12 @@ from clusterns.encoder import (
 from clusterns.errors import UserError
 from clusterns.losses import ClusterNSLoss, MaskedLanguageModelling
 
-TEXTS = ["a cat sat on the mat", "dogs", "the river runs through the old town to the sea", "one two"]
+TEXTS = [
+    "a cat sat on the mat",
+    "dogs",
+    "the river runs through the old town to the sea",
+    "one two",
+]
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
@@ -72,7 +77,9 @@ def test_the_masked_lm_head_equals_the_librarys_own_model(tiny_base: Path) -> No
     with torch.no_grad():
         ours = model({**features, "masked_lm_labels": labels})["masked_lm_loss"]
         theirs = own(
-            input_ids=features["input_ids"], attention_mask=features["attention_mask"], labels=labels
+            input_ids=features["input_ids"],
+            attention_mask=features["attention_mask"],
+            labels=labels,
         ).loss
     assert ours.item() == pytest.approx(theirs.item(), abs=1e-6)
 
@@ -155,7 +162,9 @@ def test_the_final_model_has_no_head_and_opens_without_this_package(
         f"assert model.max_seq_length == {limit}, model.max_seq_length\n"
         f"print(model.encode({TEXTS[0]!r}).tolist())\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     np.testing.assert_allclose(
         json.loads(done.stdout.splitlines()[-1]), model.encode(TEXTS[0]), atol=1e-6
     )

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from safetensors.numpy import load_file
 
-from clusterns.training.checkpoints import last_checkpoint
+from clusterns.training.checkpoints import last_checkpoint, remove_half_written
 
 WORDS = "river town music cell planet engine king harbour winter protein market song law".split()
 
@@ -119,6 +119,8 @@ def test_a_half_written_checkpoint_is_never_taken(tmp_path: Path) -> None:
         (folder / "model.safetensors").write_bytes(b"half")
         if state is not None:
             (folder / "trainer_state.json").write_text(state)
+    assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-10"
+    remove_half_written(tmp_path)
     assert last_checkpoint(tmp_path) == tmp_path / "checkpoint-10"
     assert not (tmp_path / "checkpoint-15").exists()
     assert not (tmp_path / "checkpoint-20").exists()

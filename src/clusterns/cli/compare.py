@@ -90,7 +90,7 @@ def compare(
     if differences:
         tables.append(difference_table(differences))
     for table in tables:
-        answers.print(table.rich())
+        table.show(answers)
     for path in outputs:
         if path.suffix.lower() == ".json":
             write_json(path, [asdict(one) | {"real": one.real} for one in differences])

@@ -178,7 +178,7 @@ def evaluate(
 
     tables = results_tables([results])
     for table in tables:
-        answers.print(table.rich())
+        table.show(answers)
     for path in outputs:
         if path.suffix.lower() == ".json":
             results.write(path)

@@ -103,6 +103,7 @@ def train(
         estimate,
         load_recipe,
         parse_changes,
+        processes,
     )
     from clusterns.training import train as run
 
@@ -110,7 +111,7 @@ def train(
     if output is None and not dry_run:
         raise UserError("name the run folder with --output.")
     folder = RunFolder(output) if output is not None else None
-    if folder is not None:
+    if folder is not None and processes().is_main_process:
         folder.check(resume)
     begun = folder.record["corpus"] if folder is not None and resume else None
     if begun is not None and folder is not None:
@@ -137,7 +138,8 @@ def train(
         say(f"The run in {folder.path} is finished: its model is {folder.model}.")
         return
 
-    text = prepare_corpus(**reading)
+    with processes().main_process_first():
+        text = prepare_corpus(**reading)
     say(text.report.summary())
     rows, heldout = split_heldout(text.dataset, chosen.heldout, chosen.seed)
     check_batches(chosen, len(rows))
@@ -158,7 +160,8 @@ def train(
     except Interrupted as stop:
         say(f"Stopped: {stop}. Go on with: clusterns train --output {folder.path} --resume")
         sys.exit(130)
-    _report(folder, result.metric, result.base_score, result.best_score, result.best_step)
+    if processes().is_main_process:
+        _report(folder, result.metric, result.base_score, result.best_score, result.best_step)
 
 
 def _scored_pairs(dev: str | None) -> ScoredPairs | None:

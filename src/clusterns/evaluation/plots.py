@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from clusterns.errors import UserError
 from clusterns.evaluation.results import Results
@@ -34,63 +33,37 @@ def plot_alignment_uniformity(models: Sequence[Results], path: Path) -> None:
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
+        from matplotlib.lines import Line2D
     except ImportError as error:
         raise UserError("pictures need matplotlib: pip install 'clusterns[plots]'.") from error
 
-    figure = Figure(figsize=(6.4, 4.8), layout="constrained")
+    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise UserError(f"{path}: a picture is a .png, .svg or .pdf file.")
+    # Names beside points that lie close cover each other: points have numbers, names a legend.
+    lines = [
+        f"{n}  {name} ({average:.1f})" for n, (name, *_, average) in enumerate(points, start=1)
+    ]
+    figure = Figure(figsize=(6.4, 4.6 + 0.22 * ((len(points) + 1) // 2)), layout="constrained")
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
-    names, uniformity, alignment, averages = zip(*points, strict=True)
+    _, uniformity, alignment, averages = zip(*points, strict=True)
     dots = axes.scatter(
-        uniformity, alignment, c=averages, s=90, cmap="viridis", edgecolors="black", zorder=3
+        uniformity, alignment, c=averages, s=230, cmap="YlGnBu", edgecolors="black", zorder=3
     )
-    axes.margins(0.22)
+    middle = (min(averages) + max(averages)) / 2
+    for number, (_, x, y, average) in enumerate(points, start=1):
+        colour = "white" if average > middle else "black"
+        axes.annotate(
+            str(number), (x, y), ha="center", va="center", fontsize=9, color=colour, zorder=4
+        )
+    axes.margins(0.12)
     axes.set_xlabel("uniformity (lower is better)")
     axes.set_ylabel("alignment (lower is better)")
     axes.grid(alpha=0.3)
     figure.colorbar(dots, label="STS average")
-    labels = [f"{name} ({average:.1f})" for name, average in zip(names, averages, strict=True)]
-    _place_labels(figure, axes, list(zip(uniformity, alignment, strict=True)), labels)
-    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise UserError(f"{path}: a picture is a .png, .svg or .pdf file.")
+    handles = [Line2D([], [], linestyle="none", label=line) for line in lines]
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=2, handlelength=0, frameon=False
+    )
     with whole_file(path) as temporary:
         figure.savefig(temporary, format=path.suffix.lower()[1:], dpi=150)
-
-
-def _place_labels(
-    figure: Any, axes: Any, places: list[tuple[float, float]], labels: list[str]
-) -> None:
-    """Write each label beside its point, at the first spot where it covers nothing and fits."""
-    figure.draw_without_rendering()
-    renderer = figure.canvas.get_renderer()
-    frame = axes.get_window_extent(renderer)
-    dots = [axes.transData.transform(place) for place in places]
-    taken: list[Any] = []
-    spots = [
-        (0, side * up, "center", "bottom" if side > 0 else "top")
-        for up in (9, 22, 35, 48)
-        for side in (1, -1)
-    ]
-    spots[2:2] = [(10, 0, "left", "center"), (-10, 0, "right", "center")]
-    for place, label in zip(places, labels, strict=True):
-        text = None
-        for x, y, horizontal, vertical in spots:
-            if text is not None:
-                text.remove()
-            text = axes.annotate(
-                label,
-                place,
-                xytext=(x, y),
-                textcoords="offset points",
-                ha=horizontal,
-                va=vertical,
-                fontsize=9,
-            )
-            box = text.get_window_extent(renderer)
-            inside = frame.x0 < box.x0 and box.x1 < frame.x1 and frame.y0 < box.y0 < frame.y1
-            free = not any(box.overlaps(other) for other in taken)
-            clear = not any(box.padded(4).contains(*dot) for dot in dots)
-            if inside and free and clear:
-                break
-        if text is not None:
-            taken.append(text.get_window_extent(renderer))

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
 from rich.table import Table as RichTable
 
 from clusterns.evaluation.results import LOWER_IS_BETTER, Results, SuiteResult
@@ -64,23 +66,28 @@ class Table:
             lines.append(line)
         return lines
 
-    def rich(self) -> RichTable:
-        """For a terminal: a few models stand side by side with a set a line, which fits 80 columns;
-        many stand below each other, without spreads.
+    def show(self, console: Console) -> None:
+        """Print to a terminal.
+
+        A few models stand side by side with a set a line, which fits 80 columns; many stand below
+        each other, without spreads.
         """
-        table = RichTable(title=self.title, caption="\n".join(self.notes) or None)
         across = len(self.rows) <= SIDE_BY_SIDE
-        lines = self.cells("[bold]{}[/bold]", " ±{:.1f}" if across else "", "-")
-        grid = [["", *self.columns], *lines]
-        if across and not any(isinstance(cell, str) for _, row in self.rows for cell in row):
+        grid = self.cells("[bold]{}[/bold]", " ±{:.1f}" if across else "", "-")
+        grid.insert(0, ["", *self.columns])
+        words = any(isinstance(cell, str) for _, row in self.rows for cell in row)
+        if across and not words:
             grid = [list(column) for column in zip(*grid, strict=True)]
         head, *body = grid
-        table.add_column(head[0])
+        table = RichTable(title=self.title, box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
+        table.add_column(head[0], overflow="fold")
         for name in head[1:]:
-            table.add_column(name, justify="right")
+            table.add_column(name, justify="left" if words else "right")
         for line in body:
             table.add_row(*line)
-        return table
+        console.print(table)
+        for note in self.notes:
+            console.print(f"[dim]{note}[/dim]")
 
     def markdown(self) -> str:
         """For a README."""
@@ -136,7 +143,7 @@ def suite_table(
         table.rows.append((label, [one.value if one else None for one in sets]))
         table.spreads.append([one.spread if one else None for one in sets])
     if suite in AVERAGED:
-        _add_average(table, models)
+        _add_average(table, models, published or {})
     if suite == "own":
         metrics = {name: one.metric for _, r in models for name, one in r.sets.items()}
         table.columns = [f"{name} ({metrics[name]})" for name in names]
@@ -144,17 +151,26 @@ def suite_table(
     return table
 
 
-def _add_average(table: Table, models: Sequence[tuple[str, SuiteResult]]) -> None:
-    """Append the mean over the sets that all models have; DBpedia's AMI stays out of it."""
+def _add_average(
+    table: Table, models: Sequence[tuple[str, SuiteResult]], published: Published
+) -> None:
+    """Append the mean over the sets that all models have; DBpedia's AMI stays out of it.
+
+    A published row keeps its printed average where that is over the same sets.
+    """
     names = [name for name in table.columns if name != "DBpedia"]
     shared = [name for name in names if all(name in result.sets for _, result in models)]
     places = [table.columns.index(name) for name in shared]
     if not places:
         return
     table.columns.append(AVERAGE)
-    for (_, values), spreads in zip(table.rows, table.spreads, strict=True):
+    printed = {f"{label} (paper)": numbers for label, numbers in published.items()}
+    for (label, values), spreads in zip(table.rows, table.spreads, strict=True):
         numbers = [value for place in places if isinstance(value := values[place], int | float)]
-        values.append(sum(numbers) / len(numbers) if len(numbers) == len(places) else None)
+        average = sum(numbers) / len(numbers) if len(numbers) == len(places) else None
+        if set(printed.get(label, ())) - {"DBpedia"} == {*shared, AVERAGE}:
+            average = printed[label][AVERAGE]
+        values.append(average)
         spreads.append(None)
     if shared != names or any(result.missing for _, result in models):
         table.notes.append(f"{AVERAGE}: over {', '.join(shared)}.")

@@ -2,6 +2,7 @@
 
 from clusterns.training.estimate import estimate
 from clusterns.training.folder import RunFolder
+from clusterns.training.processes import processes
 from clusterns.training.recipe import Recipe, load_recipe, parse_changes, recipe_names
 from clusterns.training.run import Interrupted, RunResult, check_batches, train
 
@@ -14,6 +15,7 @@ __all__ = [
     "estimate",
     "load_recipe",
     "parse_changes",
+    "processes",
     "recipe_names",
     "train",
 ]

@@ -118,11 +118,15 @@ class Interrupt(TrainerCallback):
 
     def __init__(self) -> None:
         self.asked = False
+        self._before: dict[signal.Signals, Any] = {}
 
     def on_train_begin(
         self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        """Listen."""
+        """Listen. Of several processes each would stop at a step of its own: those are resumed from
+        the last checkpoint."""
+        if args.world_size > 1:
+            return
         self._before = {s: signal.signal(s, self._ask) for s in (signal.SIGINT, signal.SIGTERM)}
 
     def _ask(self, number: int, frame: FrameType | None) -> None:

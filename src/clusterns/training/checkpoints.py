@@ -56,18 +56,28 @@ def is_over(state: TrainerState, patience: int) -> bool:
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The newest whole checkpoint; what a killed run left half-written is removed.
+    """The newest whole checkpoint, or None."""
+    whole = {step: path for path in _checkpoints(folder) if (step := _step(path)) is not None}
+    return whole[max(whole)] if whole else None
+
+
+def remove_half_written(folder: Path) -> None:
+    """Remove the checkpoints that a killed run was still writing."""
+    for path in _checkpoints(folder):
+        if _step(path) is None:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _checkpoints(folder: Path) -> list[Path]:
+    return [path for path in folder.glob("checkpoint-*") if re.search(r"-\d+$", path.name)]
+
+
+def _step(checkpoint: Path) -> int | None:
+    """The step of a checkpoint; None where it is not whole.
 
     The trainer writes its state file last, so a checkpoint in which that file can be read is whole.
     """
-    whole: dict[int, Path] = {}
-    for path in folder.glob("checkpoint-*"):
-        match = re.fullmatch(r"checkpoint-(\d+)", path.name)
-        if match is None:
-            continue
-        try:
-            state = json.loads((path / "trainer_state.json").read_text("utf-8"))
-            whole[int(state["global_step"])] = path
-        except (OSError, ValueError, KeyError):
-            shutil.rmtree(path, ignore_errors=True)
-    return whole[max(whole)] if whole else None
+    try:
+        return int(trainer_state(checkpoint).global_step)
+    except (OSError, ValueError, TypeError):
+        return None

@@ -14,8 +14,8 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import batch_to_device
 
+from clusterns.training.build import build_collator, build_loss, build_model
 from clusterns.training.recipe import Recipe
-from clusterns.training.run import build_collator, build_loss, build_model
 
 TRIAL_BATCHES = 3
 # Per parameter: the weight, its gradient and AdamW's two moments, 4 bytes each.

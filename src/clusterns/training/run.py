@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,26 +16,16 @@ from transformers import (
     PrinterCallback,
     ProgressCallback,
     TrainerState,
-    set_seed,
 )
 
 from clusterns.console import say
 from clusterns.encoder import (
-    add_denoising,
-    add_masked_lm_head,
-    add_training_head,
-    load_base,
-    load_tokenizer,
-    pooling_of,
-    prompt_encoder,
-    resolve_base,
-    set_dropout,
     without_training_parts,
 )
 from clusterns.errors import UserError
 from clusterns.files import disk_errors, whole_folder, write_json
 from clusterns.losses import ClusterNSLoss, ContrastiveLoss
-from clusterns.methods import clusterns, simcse
+from clusterns.training.build import build_collator, build_loss, build_model
 from clusterns.training.callbacks import (
     Epochs,
     Guard,
@@ -52,12 +40,13 @@ from clusterns.training.checkpoints import (
     last_checkpoint,
     load_loss,
     load_weights,
+    remove_half_written,
     trainer_state,
 )
 from clusterns.training.folder import RunFolder
+from clusterns.training.processes import processes
 from clusterns.training.recipe import Recipe
 from clusterns.training.trainer import ContrastiveTrainer
-from clusterns.views import TemplatedViews, ViewCollator
 
 
 @dataclass(frozen=True)
@@ -78,66 +67,8 @@ class RunResult:
     """The step at which clustering started, if it did."""
 
 
-METHOD_NAMES = {"simcse": "SimCSE", "clusterns": "ClusterNS"}
-PROMPT_METHOD_NAMES = {"simcse": "PromptBERT", "clusterns": "prompt-based ClusterNS"}
-
-
 class Interrupted(Exception):  # noqa: N818 - not an error
     """The user asked the run to stop; it was saved."""
-
-
-def build_model(recipe: Recipe) -> SentenceTransformer:
-    """The base of a recipe with its train-only heads, the same for the same seed."""
-    set_seed(recipe.seed)
-    base = resolve_base(recipe.base)
-    if recipe.templates:
-        model = prompt_encoder(base, recipe.templates[0])
-    else:
-        model = load_base(base, recipe.pooling)
-    if recipe.dropout is not None:
-        set_dropout(model, recipe.dropout)
-    plain_cls = recipe.pooling == "cls" and pooling_of(model) == "cls" and len(model) == 2
-    if recipe.head if recipe.head is not None else plain_cls or recipe.templates:
-        add_training_head(model)
-    if recipe.templates and recipe.denoising != "none":
-        add_denoising(model, base, recipe.templates, dropout=recipe.denoising == "dropout")
-    if recipe.masked_lm_weight:
-        add_masked_lm_head(model, base)
-    card = model.model_card_data
-    # Examples would be sentences of the user's corpus.
-    card.generate_widget_examples = False
-    name = Path(base).name
-    names = PROMPT_METHOD_NAMES if recipe.templates else METHOD_NAMES
-    card.model_name = f"{name} trained with {names[recipe.method]}"
-    return model
-
-
-def build_loss(recipe: Recipe, model: SentenceTransformer, texts: Any) -> ContrastiveLoss:
-    """The loss of a recipe's method."""
-    if recipe.method == "simcse":
-        return simcse(model, recipe)
-    return clusterns(model, recipe, recipe.seed, texts)
-
-
-def build_collator(recipe: Recipe, model: SentenceTransformer) -> ViewCollator:
-    """Tokenises as the model's users will, with its default prompt where it has one; or each view
-    in its template."""
-    prompt = model.prompts.get(model.default_prompt_name) if model.default_prompt_name else None
-    prompts: str | dict[str, str] | None = prompt or None
-    preprocess: Callable[..., dict[str, Any]] = model.preprocess
-    if recipe.templates:
-        tokenizer = load_tokenizer(recipe.base)
-        preprocess = TemplatedViews(tokenizer, recipe.templates, model.max_seq_length)
-        anchor, positive = recipe.templates
-        prompts = {"anchor": anchor.text, "positive": positive.text}
-    return ViewCollator(
-        preprocess_fn=preprocess,
-        prompts=prompts,
-        max_length=recipe.max_length,
-        positives=recipe.positives,
-        crop_min=recipe.crop_min,
-        seed=recipe.seed,
-    )
 
 
 def train(
@@ -162,17 +93,15 @@ def train(
         quiet: no progress bar.
     """
     corpus = {"fingerprint": "", **(corpus or {})}
-    folder.check(resume)
     check_batches(recipe, len(dataset))
     model = build_model(recipe)
-    if resume:
-        folder.check_same(recipe, corpus["fingerprint"])
-    elif is_main_process():
-        folder.create(recipe, corpus)
+    if processes().is_main_process:
+        _open(folder, recipe, corpus, resume)
+        _score_base(model, evaluator, folder)
+    processes().wait_for_everyone()
     loss = build_loss(recipe, model, dataset["text"])
     checkpoint = last_checkpoint(folder.checkpoints) if resume else None
-
-    metric, base_score = _base_score(model, evaluator, folder)
+    metric = folder.record["metric"]
     interrupt = Interrupt()
     trainer = ContrastiveTrainer(
         model=model,
@@ -181,7 +110,11 @@ def train(
         loss=loss,
         evaluator=evaluator,
         data_collator=build_collator(recipe, model),
-        callbacks=[Metrics(folder.metrics_file), Validation(base_score), interrupt],
+        callbacks=[
+            Metrics(folder.metrics_file),
+            Validation(folder.record["base_score"]),
+            interrupt,
+        ],
     )
     trainer.remove_callback(PrinterCallback)
     trainer.remove_callback(ProgressCallback)
@@ -213,25 +146,26 @@ def check_batches(recipe: Recipe, rows: int) -> None:
         )
 
 
-def is_main_process() -> bool:
-    """Whether this process writes the files."""
-    return not torch.distributed.is_initialized() or torch.distributed.get_rank() == 0
+def _open(folder: RunFolder, recipe: Recipe, corpus: dict[str, Any], resume: bool) -> None:
+    """Begin a run, or make sure that it is the same one and clear what a kill left behind."""
+    folder.check(resume)
+    if resume:
+        folder.check_same(recipe, corpus["fingerprint"])
+        remove_half_written(folder.checkpoints)
+    else:
+        folder.create(recipe, corpus)
 
 
-def _base_score(
-    model: SentenceTransformer, evaluator: BaseEvaluator, folder: RunFolder
-) -> tuple[str, float]:
+def _score_base(model: SentenceTransformer, evaluator: BaseEvaluator, folder: RunFolder) -> None:
     """Validate step 0, once in the life of a run."""
-    record = folder.record
-    if "base_score" not in record:
-        scores = evaluator(model)
-        metric = f"eval_{evaluator.primary_metric}"
-        folder.metrics_file.unlink(missing_ok=True)
-        write_metrics(folder.metrics_file, 0, {f"eval_{k}": v for k, v in scores.items()})
-        folder.note(metric=metric, base_score=scores[evaluator.primary_metric])
-        record = folder.record
-        say(f"step 0: {record['metric'][5:]} {record['base_score']:.4f}  (the base)")
-    return record["metric"], record["base_score"]
+    if "base_score" in folder.record:
+        return
+    scores = evaluator(model)
+    score = scores[evaluator.primary_metric]
+    folder.metrics_file.unlink(missing_ok=True)
+    write_metrics(folder.metrics_file, 0, {f"eval_{k}": v for k, v in scores.items()})
+    folder.note(metric=f"eval_{evaluator.primary_metric}", base_score=score)
+    say(f"step 0: {evaluator.primary_metric} {score:.4f}  (the base)")
 
 
 def _arguments(
@@ -248,6 +182,7 @@ def _arguments(
         bf16=recipe.precision == "bf16",
         fp16=recipe.precision == "fp16",
         seed=recipe.seed,
+        use_cpu=not torch.accelerator.is_available(),
         dataloader_drop_last=True,
         dataloader_num_workers=recipe.workers,
         eval_strategy="steps",
@@ -280,13 +215,22 @@ def _finish(
     evaluator: BaseEvaluator,
     folder: RunFolder,
 ) -> RunResult:
-    """Save the best model without its train-only parts, and the results."""
-    metric, base_score = folder.record["metric"], folder.record["base_score"]
+    """Save the best model without its train-only parts, and the results; the first process does."""
+    started_at = loss.centroids.started_at if isinstance(loss, ClusterNSLoss) else None
+    metric, base_score = folder.record["metric"].removeprefix("eval_"), folder.record["base_score"]
     best_step, best_score = state.best_global_step or 0, state.best_metric
     assert best_score is not None
+    result = RunResult(metric, base_score, best_score, best_step, state.global_step, started_at)
+    if not processes().is_main_process:
+        return result
+    if isinstance(loss, ClusterNSLoss) and started_at is None:
+        say(
+            "Clustering never started: the in-batch similarity stayed above "
+            f"sigma = {recipe.sigma}, so this run trained as SimCSE. Raise sigma or set start_step."
+        )
     if best_step == 0:
         say(
-            f"Nothing beat the base ({metric[5:]} {base_score:.4f} at step 0): "
+            f"Nothing beat the base ({metric} {base_score:.4f} at step 0): "
             "the final model is the one this run started from."
         )
         card, model = model.model_card_data, build_model(recipe)
@@ -294,33 +238,14 @@ def _finish(
     else:
         load_weights(model, folder.checkpoints / f"checkpoint-{best_step}")
     model = without_training_parts(model)
+    model.model_card_data.widget = []  # they would be sentences of the user's corpus
     loaded = evaluator(model)[evaluator.primary_metric]
     if not math.isclose(loaded, best_score, rel_tol=0, abs_tol=1e-4):
         raise RuntimeError(
             f"the final model scores {loaded:.6f}, and scored {best_score:.6f} in training"
         )
-    started_at = loss.centroids.started_at if isinstance(loss, ClusterNSLoss) else None
-    if isinstance(loss, ClusterNSLoss) and started_at is None:
-        say(
-            "Clustering never started: the in-batch similarity stayed above "
-            f"sigma = {recipe.sigma}, so this run trained as SimCSE. Raise sigma or set start_step."
-        )
-    result = RunResult(
-        metric=metric.removeprefix("eval_"),
-        base_score=base_score,
-        best_score=best_score,
-        best_step=best_step,
-        steps=state.global_step,
-        clustering_started_at=started_at,
-    )
-    if is_main_process():
-        save_final(model, folder.model)
-        write_json(folder.results_file, asdict(result))
-        shutil.rmtree(folder.checkpoints / "eval", ignore_errors=True)
-    return result
-
-
-def save_final(model: SentenceTransformer, path: Path) -> None:
-    """Save the model for users, whole or not at all."""
-    with whole_folder(path) as temporary:
+    with whole_folder(folder.model) as temporary:
         model.save_pretrained(str(temporary))
+    write_json(folder.results_file, asdict(result))
+    shutil.rmtree(folder.checkpoints / "eval", ignore_errors=True)
+    return result

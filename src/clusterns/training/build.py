@@ -1,0 +1,82 @@
+"""From a recipe to its parts: model, loss, collator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sentence_transformers import SentenceTransformer
+from transformers import set_seed
+
+from clusterns.encoder import (
+    add_denoising,
+    add_masked_lm_head,
+    add_training_head,
+    load_base,
+    load_tokenizer,
+    pooling_of,
+    prompt_encoder,
+    resolve_base,
+    set_dropout,
+)
+from clusterns.losses import ContrastiveLoss
+from clusterns.methods import clusterns, simcse
+from clusterns.training.recipe import Recipe
+from clusterns.views import TemplatedViews, ViewCollator
+
+METHOD_NAMES = {"simcse": "SimCSE", "clusterns": "ClusterNS"}
+PROMPT_METHOD_NAMES = {"simcse": "PromptBERT", "clusterns": "prompt-based ClusterNS"}
+
+
+def build_model(recipe: Recipe) -> SentenceTransformer:
+    """The base of a recipe with its train-only heads, the same for the same seed."""
+    set_seed(recipe.seed)
+    base = resolve_base(recipe.base)
+    if recipe.templates:
+        model = prompt_encoder(base, recipe.templates[0])
+    else:
+        model = load_base(base, recipe.pooling)
+    if recipe.dropout is not None:
+        set_dropout(model, recipe.dropout)
+    plain_cls = recipe.pooling == "cls" and pooling_of(model) == "cls" and len(model) == 2
+    if recipe.head if recipe.head is not None else plain_cls or recipe.templates:
+        add_training_head(model)
+    if recipe.templates and recipe.denoising != "none":
+        add_denoising(model, base, recipe.templates, dropout=recipe.denoising == "dropout")
+    if recipe.masked_lm_weight:
+        add_masked_lm_head(model, base)
+    card = model.model_card_data
+    card.generate_widget_examples = False
+    name = Path(base).name
+    names = PROMPT_METHOD_NAMES if recipe.templates else METHOD_NAMES
+    card.model_name = f"{name} trained with {names[recipe.method]}"
+    return model
+
+
+def build_loss(recipe: Recipe, model: SentenceTransformer, texts: Any) -> ContrastiveLoss:
+    """The loss of a recipe's method."""
+    if recipe.method == "simcse":
+        return simcse(model, recipe)
+    return clusterns(model, recipe, recipe.seed, texts)
+
+
+def build_collator(recipe: Recipe, model: SentenceTransformer) -> ViewCollator:
+    """Tokenises as the model's users will, with its default prompt where it has one; or each view
+    in its template."""
+    prompt = model.prompts.get(model.default_prompt_name) if model.default_prompt_name else None
+    prompts: str | dict[str, str] | None = prompt or None
+    preprocess: Callable[..., dict[str, Any]] = model.preprocess
+    if recipe.templates:
+        tokenizer = load_tokenizer(recipe.base)
+        preprocess = TemplatedViews(tokenizer, recipe.templates, model.max_seq_length)
+        anchor, positive = recipe.templates
+        prompts = {"anchor": anchor.text, "positive": positive.text}
+    return ViewCollator(
+        preprocess_fn=preprocess,
+        prompts=prompts,
+        max_length=recipe.max_length,
+        positives=recipe.positives,
+        crop_min=recipe.crop_min,
+        seed=recipe.seed,
+    )
