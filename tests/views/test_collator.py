@@ -35,6 +35,8 @@ def test_crops_depend_on_seed_epoch_and_sentence_only(tiny_bert: Path) -> None:
     assert positives() != positives(epoch=1)
     assert positives() != positives(seed=2)
     assert positives(rows=ROWS[::-1]) == positives()[::-1]
+    batch = collator(tiny_bert, positives="crop", crop_min=0.3, seed=1)(ROWS)
+    assert batch["anchor_input_ids"].tolist() != batch["positive_input_ids"].tolist()
 
 
 def test_a_crop_is_a_run_of_words_of_the_asked_length() -> None:

@@ -19,7 +19,7 @@ class ViewCollator(SentenceTransformerDataCollator):
     """
 
     positives: Literal["dropout", "crop"] = "dropout"
-    crop_min: float = 0.5
+    crop_min: float = 0.3
     seed: int = 42
     epoch: int = 0
 
@@ -37,7 +37,7 @@ class ViewCollator(SentenceTransformerDataCollator):
 
     def _cropped(self, text: str) -> dict[str, str]:
         generator = random.Random(f"{self.seed} {self.epoch} {zlib.crc32(text.encode())}")
-        return {"anchor": text, "positive": crop(text, self.crop_min, generator)}
+        return {view: crop(text, self.crop_min, generator) for view in ("anchor", "positive")}
 
 
 def crop(text: str, shortest: float, generator: random.Random) -> str:
