@@ -48,7 +48,9 @@ def tokenise(source: Path, output: Path) -> np.ndarray:
 
 
 def _ids(tokenizer: BertWordPieceTokenizer, batch: list[str]) -> list[np.ndarray]:
-    return [np.array(e.ids, np.uint16) for e in tokenizer.encode_batch(batch, add_special_tokens=False)]
+    return [
+        np.array(e.ids, np.uint16) for e in tokenizer.encode_batch(batch, add_special_tokens=False)
+    ]
 
 
 @torch.no_grad()

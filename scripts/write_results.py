@@ -1,6 +1,6 @@
 """Write every number of the README and the docs from the records in results/.
 
-    python scripts/write_results.py
+python scripts/write_results.py
 """
 
 from __future__ import annotations
@@ -42,12 +42,17 @@ def quickstart() -> str:
     proof: dict[str, dict[str, float]] = json.loads((folder / "proof.json").read_text("utf-8"))
     run = json.loads((folder / "run.json").read_text("utf-8"))
     recipe = yaml.safe_load((folder / "recipe.yaml").read_text("utf-8"))
-    lines = [f"| on docstrings never trained on | {' | '.join(proof)} |", "|---|" + "---:|" * len(proof)]
+    lines = [
+        f"| on docstrings never trained on | {' | '.join(proof)} |",
+        "|---|" + "---:|" * len(proof),
+    ]
     for key, figure in FIGURES.items():
         values = [result[key] for result in proof.values()]
         best = max(values) if figure.higher_is_better else min(values)
         cells = [f"**{v:.3f}**" if v == best else f"{v:.3f}" for v in values]
-        lines.append(f"| {figure.name} {'↑' if figure.higher_is_better else '↓'} | {' | '.join(cells)} |")
+        lines.append(
+            f"| {figure.name} {'↑' if figure.higher_is_better else '↓'} | {' | '.join(cells)} |"
+        )
     counts = run["corpus"]["docstrings"]
     lines += [
         "",
@@ -103,14 +108,19 @@ def runs(kind: str) -> list[tuple[Path, dict[str, Any], dict[str, Any], list[dic
                 folder,
                 yaml.safe_load((folder / "recipe.yaml").read_text("utf-8")),
                 json.loads((folder / "run.json").read_text("utf-8")),
-                [json.loads(line) for line in (folder / "metrics.jsonl").read_text("utf-8").splitlines()],
+                [
+                    json.loads(line)
+                    for line in (folder / "metrics.jsonl").read_text("utf-8").splitlines()
+                ],
             )
         )
     return found
 
 
 def versions(run: dict[str, Any]) -> str:
-    return ", ".join(f"{name} {run['versions'][name]}" for name in ("torch", "sentence-transformers"))
+    return ", ".join(
+        f"{name} {run['versions'][name]}" for name in ("torch", "sentence-transformers")
+    )
 
 
 if __name__ == "__main__":

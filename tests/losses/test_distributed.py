@@ -60,7 +60,9 @@ def steps(settings: dict, rank: int = 0, world: int = 1) -> dict[str, Tensor]:
 
 def process(rank: int, world: int, folder: str) -> None:
     os.environ.update(MASTER_ADDR="localhost", RANK=str(rank), WORLD_SIZE=str(world))
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=world)
+    dist.init_process_group(
+        "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=world
+    )
     for name, settings in SETTINGS.items():
         torch.save(steps(settings, rank, world), f"{folder}/{name}-{rank}.pt")
     dist.destroy_process_group()

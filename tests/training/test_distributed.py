@@ -73,7 +73,10 @@ def test_two_processes_killed_and_resumed_on_one_equal_one_process(
         for key in a:
             # The score counts ranks, which the last digit of a near tie can swap.
             slack = 0.01 if key.startswith("eval") else 1e-4
-            assert b[key] == pytest.approx(a[key], rel=1e-3, abs=slack, nan_ok=True), (key, a["step"])
+            assert b[key] == pytest.approx(a[key], rel=1e-3, abs=slack, nan_ok=True), (
+                key,
+                a["step"],
+            )
     weights = [load_file(run / "model" / "model.safetensors") for run in (one, two)]
     for key, value in weights[0].items():
         assert abs(value - weights[1][key]).max() < 1e-4, key

@@ -1,7 +1,7 @@
 """Questions in plain English and the objects that answer them, written by hand.
 
 The answers live in packages that this project depends on, so they are installed wherever it is. The
-wording keeps away from the names on purpose: a search that only matches words does not find them.
+wording mostly keeps away from the names: a search that only matches words does not find them.
 """
 
 from __future__ import annotations
@@ -171,5 +171,5 @@ QUERIES: dict[str, tuple[str, ...]] = {
         "tqdm.tqdm", "rich.progress.Progress", "rich.progress.track", "typer.progressbar",
         "click.progressbar", "rich.progress.ProgressBar", "rich.progress_bar.ProgressBar",
     ),
-    "print a table in the terminal": ("rich.table.Table", "rich.Table"),
+    "show rows and columns neatly in the terminal": ("rich.table.Table",),
 }  # fmt: skip

@@ -14,6 +14,7 @@ from clusterns.corpus import docstring_corpus, split_heldout
 from clusterns.encoder import load_base, resolve_base
 from clusterns.evaluation import HalvesEvaluator
 from clusterns.files import write_json
+from clusterns.methods import ClusteringSettings
 from clusterns.quickstart.proof import FIGURES, Proof
 from clusterns.search import Index
 from clusterns.training import RunFolder, load_recipe, train
@@ -32,7 +33,8 @@ def quickstart(output: Path, changes: dict[str, Any] | None = None) -> dict[str,
     text = docstring_corpus()
     say(text.report.summary())
     recipe = load_recipe(RECIPE, changes)
-    plain = load_recipe(RECIPE, {**(changes or {}), "method": "simcse"})
+    shared = {k: v for k, v in (changes or {}).items() if k not in ClusteringSettings.model_fields}
+    plain = load_recipe(RECIPE, {**shared, "method": "simcse"})
     rows, heldout = split_heldout(text.corpus.dataset, recipe.heldout, recipe.seed)
     facts = {"fingerprint": text.corpus.fingerprint, "docstrings": text.report.as_dict()}
 
