@@ -225,3 +225,16 @@ def test_a_global_initialisation_runs(tiny_bert: Path, rows: Dataset, tmp_path: 
     result = train(chosen, rows, Scripted([0.1, 0.2, 0.3]), folder, quiet=True)
     assert result.clustering_started_at == 2
     assert json.loads(folder.results_file.read_text())["steps"] == 4
+
+
+def test_the_diagnostics_reach_tensorboard(tiny_bert: Path, rows: Dataset, tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    chosen = recipe(tiny_bert, max_steps=4, report_to=["tensorboard"])
+    folder = RunFolder(tmp_path / "run")
+    train(chosen, rows, Scripted([0.1, 0.2, 0.3]), folder, quiet=True)
+    (events,) = folder.path.rglob("events.out.tfevents.*")
+    log = EventAccumulator(str(events)).Reload()
+    steps = [event.step for event in log.Scalars("train/hard_negative_similarity")]
+    assert steps == [2, 3, 4]  # from the step at which clustering starts
+    assert log.Scalars("eval/score")[-1].value == pytest.approx(0.3)
