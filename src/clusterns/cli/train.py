@@ -95,6 +95,7 @@ def train(
     """
     from clusterns.cli.quiet import quiet_libraries
     from clusterns.corpus import prepare_corpus, split_heldout
+    from clusterns.encoder import default_base
     from clusterns.evaluation import validation
     from clusterns.training import (
         Interrupted,
@@ -133,6 +134,8 @@ def train(
     if base is not None:
         changes["base"] = base
     chosen = load_recipe(recipe or "default", changes)
+    if chosen.base is None:
+        chosen = chosen.model_copy(update={"base": default_base()})
     pairs = _scored_pairs(dev)
     if folder is not None and folder.is_finished:
         say(f"The run in {folder.path} is finished: its model is {folder.model}.")

@@ -2,6 +2,7 @@
 
 from clusterns.encoder.base import (
     MINIBERT,
+    default_base,
     load_base,
     load_tokenizer,
     minibert_folder,
@@ -25,6 +26,7 @@ __all__ = [
     "add_denoising",
     "add_masked_lm_head",
     "add_training_head",
+    "default_base",
     "heads_on",
     "load_base",
     "load_tokenizer",

@@ -32,18 +32,13 @@ PoolingMode = Literal["auto", "cls", "mean"]
 def resolve_base(name: str | None) -> str:
     """The folder or Hub name that holds the base ``name``.
 
-    ``minibert`` is the small encoder inside this package. Without a name, BERT-base where it is
-    cached or the Hub can be reached, and minibert otherwise.
+    ``minibert`` is the small encoder inside this package. Without a name, see
+    :func:`default_base`.
     """
     if name == MINIBERT:
         return str(minibert_folder())
     if name is None:
-        if _on_hub(DEFAULT_BASE):
-            return DEFAULT_BASE
-        say(
-            f"The Hugging Face Hub cannot be reached: the base is {MINIBERT}, the small BERT inside this package."
-        )
-        return str(minibert_folder())
+        return resolve_base(default_base())
     folder = Path(name).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").is_file() and not (folder / "modules.json").is_file():
@@ -59,6 +54,17 @@ def resolve_base(name: str | None) -> str:
         f"base {name!r} is neither a folder nor in the local Hub cache, and cannot be found on the "
         f"Hugging Face Hub from here. Offline you can use --base {MINIBERT} (inside this package) or a model folder."
     )
+
+
+def default_base() -> str:
+    """The base where none is named: BERT-base, or minibert where the Hub is out of reach."""
+    if _on_hub(DEFAULT_BASE):
+        return DEFAULT_BASE
+    say(
+        f"The Hugging Face Hub cannot be reached: the base is {MINIBERT}, the small BERT inside this "
+        "package."
+    )
+    return MINIBERT
 
 
 def minibert_folder() -> Path:

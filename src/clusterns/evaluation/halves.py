@@ -43,6 +43,7 @@ class HalvesEvaluator(BaseEvaluator):
                 f"the label-free score needs held-out sentences of {MIN_WORDS} words or more, and "
                 f"found {len(self.firsts)}: add text, or name a file of scored pairs with --dev."
             )
+        self.name = name
         self.primary_metric = f"{name}_halves_mrr"
         self.batch_size = batch_size
 
@@ -62,7 +63,9 @@ class HalvesEvaluator(BaseEvaluator):
         )
         similarities = cosine_matrix(*vectors.float().chunk(2))
         both = [mean_reciprocal_rank(similarities), mean_reciprocal_rank(similarities.T)]
-        return {self.primary_metric: sum(both) / 2}
+        metrics = {self.primary_metric: sum(both) / 2}
+        self.store_metrics_in_model_card_data(model, metrics, epoch, steps)
+        return metrics
 
     def get_config_dict(self) -> dict[str, Any]:
         """Settings for the model card."""

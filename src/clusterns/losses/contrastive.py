@@ -17,6 +17,7 @@ from clusterns.losses.functional import cosine_matrix, info_nce
 from clusterns.losses.masked_lm import MaskedLanguageModelling
 
 Features = Mapping[str, Tensor | Any]
+DEFAULT_MINI_BATCH = 64
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         model: the model to train.
         temperature: tau.
         mini_batch_size: rows that go through the encoder at once. The rows are sorted by length
-            first, so that short ones are not padded to the longest. None: all rows in one call.
+            first, so that short ones are not padded to the longest. None: all rows in one call, or
+            64 with the gradient cache.
         gradient_cache: keep the activations of one mini-batch only, at the price of a second
             forward pass.
         masked_lm: the auxiliary masked-LM objective, or None.
@@ -84,7 +86,8 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
             raise ValueError(f"temperature must be above 0, got {temperature}")
         self.model = model
         self.temperature = temperature
-        self.mini_batch_size = mini_batch_size or 2**31
+        self.in_one_call = mini_batch_size is None and not gradient_cache
+        self.mini_batch_size = mini_batch_size or DEFAULT_MINI_BATCH
         self.uses_gradient_cache = gradient_cache
         self.masked_lm = masked_lm
         self.masked_lm_weight = masked_lm_weight
@@ -96,14 +99,18 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
     ) -> Tensor:
         """Loss of one batch; ``labels`` is part of the loss contract and not used."""
         columns = list(sentence_features)
-        rows, back = sorted_by_length(stack_views(columns))
-        if self.uses_gradient_cache:
-            loss = self.forward_cached([rows], back)
+        rows = stack_views(columns)
+        if self.in_one_call:
+            loss = self.calculate_loss([[self.model(rows)["sentence_embedding"]]])
         else:
-            embedded = self.embed_minibatch_iter(
-                rows, with_grad=torch.is_grad_enabled(), copy_random_state=False
-            )
-            loss = self.calculate_loss([[vectors for vectors, _ in embedded]], back)
+            rows, back = sorted_by_length(rows)
+            if self.uses_gradient_cache:
+                loss = self.forward_cached([rows], back)
+            else:
+                embedded = self.embed_minibatch_iter(
+                    rows, with_grad=torch.is_grad_enabled(), copy_random_state=False
+                )
+                loss = self.calculate_loss([[vectors for vectors, _ in embedded]], back)
         if self.masked_lm is not None:
             mlm = self.masked_lm(self.model, columns[0])
             self.parts["masked_lm_loss"] = mlm.detach()
@@ -117,8 +124,9 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         *,
         with_backward: bool = False,
     ) -> Tensor:
-        """Loss from the embedded mini-batches; ``labels`` puts the rows back in their order."""
-        anchors, positives = torch.cat(reps[0])[labels].chunk(2)
+        """Loss from the embedded mini-batches; ``labels`` puts sorted rows back in their order."""
+        rows = torch.cat(reps[0])
+        anchors, positives = (rows if labels is None else rows[labels]).chunk(2)
         batch = Batch.of(anchors, positives)
         self._last = batch.all_anchors.detach(), batch.all_positives.detach()
         loss = self.compare(batch)
