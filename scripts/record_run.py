@@ -10,6 +10,8 @@ import shutil
 import sys
 from pathlib import Path
 
+import yaml
+
 RESULTS = Path(__file__).parents[1] / "results"
 
 
@@ -17,9 +19,11 @@ def main() -> None:
     run, name = Path(sys.argv[1]), sys.argv[2]
     target = RESULTS / name
     target.mkdir(parents=True, exist_ok=True)
-    for file in ("recipe.yaml", "metrics.jsonl", "results.json", "proof.json"):
+    for file in ("metrics.jsonl", "results.json", "proof.json"):
         if (run / file).exists():
             shutil.copy(run / file, target / file)
+    recipe = without_folders(yaml.safe_load((run / "recipe.yaml").read_text("utf-8")))
+    (target / "recipe.yaml").write_text(yaml.safe_dump(recipe, sort_keys=False), "utf-8")
     record = json.loads((run / "run.json").read_text("utf-8"))
     (target / "run.json").write_text(json.dumps(without_folders(record), indent=2) + "\n", "utf-8")
 

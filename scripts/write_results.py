@@ -43,7 +43,7 @@ def quickstart() -> str:
     run = json.loads((folder / "run.json").read_text("utf-8"))
     recipe = yaml.safe_load((folder / "recipe.yaml").read_text("utf-8"))
     lines = [
-        f"| on docstrings never trained on | {' | '.join(proof)} |",
+        f"| on docstrings | {' | '.join(proof)} |",
         "|---|" + "---:|" * len(proof),
     ]
     for key, figure in FIGURES.items():

@@ -13,4 +13,4 @@ answers = Console(highlight=False)
 def say(message: str) -> None:
     """Print one line of status; of several processes only the first one speaks."""
     if os.environ.get("RANK", "0") == "0":
-        status.print(message, soft_wrap=True)
+        status.print(message, soft_wrap=True, markup=False)

@@ -16,6 +16,7 @@ from clusterns.errors import UserError
 from clusterns.files import whole_folder
 
 VECTORS, ROWS = "vectors.npy", "rows.parquet"
+CHUNK = 100_000
 
 
 @dataclass(frozen=True)
@@ -63,12 +64,16 @@ class Index:
     def search(self, model: SentenceTransformer, query: str, top: int = 10) -> list[Hit]:
         """The ``top`` texts nearest to ``query``."""
         vector = model.encode([query], normalize_embeddings=True, show_progress_bar=False)
-        (found,) = semantic_search(vector, self.vectors.astype(np.float32), top_k=top)
+        best: list[tuple[float, int]] = []
+        for start in range(0, len(self.vectors), CHUNK):
+            chunk = self.vectors[start : start + CHUNK].astype(np.float32)
+            (found,) = semantic_search(vector, chunk, top_k=top)
+            best += [(hit["score"], start + hit["corpus_id"]) for hit in found]
         return [
             Hit(
-                hit["score"],
-                self.texts[hit["corpus_id"]].as_py(),
-                self.names[hit["corpus_id"]].as_py() if self.names is not None else None,
+                score,
+                self.texts[row].as_py(),
+                self.names[row].as_py() if self.names is not None else None,
             )
-            for hit in found
+            for score, row in sorted(best, reverse=True)[:top]
         ]

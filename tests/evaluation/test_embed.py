@@ -10,7 +10,7 @@ from hash_encoder import HashEncoder
 
 from clusterns.encoder import minibert_folder
 from clusterns.errors import UserError
-from clusterns.evaluation.embed import Embedder, are_truncated, fingerprint
+from clusterns.evaluation.embed import Embedder, fingerprint, token_counts
 from clusterns.evaluation.models import load_model
 
 
@@ -103,11 +103,25 @@ def test_fingerprint_tells_models_apart_and_loads_alike(minibert: Any) -> None:
 def test_truncation_is_counted_in_tokens() -> None:
     model = load_model(str(minibert_folder()), "mean", max_length=6)
     # Two special tokens leave room for four words.
-    sentences = ["a b c d", "a b c d e", "a b c d e f", "x" * 5]
-    lengths = [len(model.tokenizer(text)["input_ids"]) for text in sentences]
-    assert are_truncated(model, sentences) == [length > 6 for length in lengths]
+    assert token_counts(model, ["a b c d", "a b c d e"]) == [6, 7]
     assert Embedder(model).truncation_rate(["a b c d", "a b c d e", "a b c d"]) == 0.5
 
 
 def test_a_model_without_tokenizer_truncates_nothing(hash_encoder: HashEncoder) -> None:
-    assert are_truncated(hash_encoder, ["a " * 1000]) == [False]
+    assert Embedder(hash_encoder).truncation_rate(["a " * 1000]) == 0
+
+
+def test_sentences_go_to_the_model_by_length_a_few_batches_a_call() -> None:
+    encoder = HashEncoder()
+    sentences = ["w " * (1 + i % 7) + str(i) for i in range(50)]
+    vectors = Embedder(encoder, batch_size=2)(sentences)
+    assert [len(call) for call in encoder.calls] == [16, 16, 16, 2]
+    words = [len(sentence.split()) for call in encoder.calls for sentence in call]
+    assert words == sorted(words, reverse=True)
+    np.testing.assert_array_equal(vectors, [encoder.vector(s) for s in sentences])
+
+
+def test_dimension_that_changes_between_two_calls_of_one_set() -> None:
+    model = Answering(np.ones((8, 2)), np.ones((1, 3)))
+    with pytest.raises(UserError, match="from 2 to 3"):
+        Embedder(model, batch_size=1)([str(i) for i in range(9)])

@@ -29,6 +29,7 @@ class Oracle:
         self.alpha = settings.get("alpha", 0.0)
         self.beta = settings.get("beta", 0.3)
         self.released = settings.get("variant", "paper") == "released"
+        self.random_seed = settings.get("random_seed")
         self.step = 0
         self.centroids: list[Tensor] | None = None
         self.started_at: int | None = None
@@ -44,8 +45,13 @@ class Oracle:
             place = {"second": 1, "nearest": 0}.get(self.hard)
             if place is not None:
                 hard_negatives = [self.centroids[r[place]] for r in ranked]
+            wanted = [r[0] for r in ranked]
+            if self.random_seed is not None:
+                drawn = self.draws(n)
+                hard_negatives = [self.centroids[k] for k in drawn[0]]
+                wanted = drawn[1]
             members = [
-                [j for j in range(n) if j != i and ranked[j][0] == ranked[i][0]] for i in range(n)
+                [j for j in range(n) if j != i and ranked[j][0] == wanted[i]] for i in range(n)
             ]
         elif self.ready(anchors.detach(), positives.detach()):
             self.start(anchors.detach(), positives.detach())
@@ -66,6 +72,11 @@ class Oracle:
         if self.centroids is not None and self.step != self.started_at and self.false == "margin":
             total = total + self.lam * self.margin(anchors, positives, members)
         return total
+
+    def draws(self, n: int) -> list[list[int]]:
+        """The random centroid and the random cluster of each sample, by seed and step."""
+        generator = torch.Generator().manual_seed(hash((self.random_seed, self.step)))
+        return torch.randint(self.clusters, (2, n), generator=generator).tolist()
 
     def margin(self, anchors: Tensor, positives: Tensor, members: list[list[int]]) -> Tensor:
         n = len(anchors)

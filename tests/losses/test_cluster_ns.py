@@ -54,6 +54,7 @@ SETTINGS = {
     "no hard negatives": {"hard_negatives": "none"},
     "no false negatives": {"false_negatives": "none"},
     "nearest centroid": {"hard_negatives": "nearest"},
+    "random clusters": {"random_clusters": True, "margin_weight": 2.0},
     "masked": {"false_negatives": "mask"},
     "as positives": {"false_negatives": "positives"},
     "weighted": {"hard_negative_weight": 2.5},
@@ -74,7 +75,8 @@ def test_every_setting_equals_the_slow_oracle_through_several_steps(settings: di
     seed = 7
     loss = ClusterNSLoss(Vectors(), seed=seed, **settings).double()
     first = int(torch.randint(N, (1,), generator=torch.Generator().manual_seed(seed)))
-    oracle = Oracle(first=first, **settings)
+    random = {"random_seed": seed} if settings.get("random_clusters") else {}
+    oracle = Oracle(first=first, **settings, **random)
     members_seen = 0
     for anchors, positives in batches():
         ours = loss([features(anchors), features(positives)])

@@ -86,7 +86,7 @@ def test_the_quickstart_trains_proves_and_can_be_searched(
     results = quickstart_module.quickstart(output, changes)
     assert set(results) == {"untrained", "ClusterNS", "SimCSE"}
     assert json.loads((output / "proof.json").read_text()) == results
-    assert "clustering by subpackage" in capsys.readouterr().out
+    assert "clusters against subpackages" in capsys.readouterr().out
     index = Index(output / "index")
     assert len(index.texts) == 181
     (hit,) = index.search(load_base(str(tiny_bert)), "Return a sorted copy of an array.", top=1)

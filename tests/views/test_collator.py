@@ -46,7 +46,9 @@ def test_a_crop_is_a_run_of_words_of_the_asked_length() -> None:
     assert all(c in text for c in crops)
     lengths = {len(c.split()) for c in crops}
     assert lengths == set(range(5, 11))
-    assert crop("word", 0.5, generator) == "word"
+    characters = {crop("河流穿过古老的城镇", 0.5, generator) for _ in range(50)}
+    assert len(characters) > 5  # a script without blanks is cropped by characters
+    assert all(c in "河流穿过古老的城镇" for c in characters)
 
 
 def test_both_views_become_rows_of_one_input() -> None:

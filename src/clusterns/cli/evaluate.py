@@ -107,7 +107,7 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
-    batch_size: Annotated[int, typer.Option(min=1, help="Sentences a forward pass.")] = 128,
+    batch_size: Annotated[int, typer.Option(min=1, help="Sentences a forward pass.")] = 32,
     seeds: Annotated[
         int, typer.Option(min=1, help="K-means runs for each clustering set; seeds 0, 1, ...")
     ] = 10,

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from clusterns.console import say
+from clusterns.errors import UserError
 
 
 def quickstart(
@@ -29,12 +33,25 @@ def quickstart(
     The base is the small BERT inside this package. Takes a few minutes on two cores.
     """
     from clusterns.cli.quiet import quiet_libraries
+    from clusterns.quickstart import RECIPE
     from clusterns.quickstart import quickstart as run
-    from clusterns.training import RunFolder, parse_changes
+    from clusterns.training import Interrupted, RunFolder, load_recipe, parse_changes
 
     quiet_libraries()
     changes = parse_changes(set_ or [])
-    if again and RunFolder(output).is_run:
+    for key in {"method", "template"} & changes.keys():
+        raise UserError(f"--set {key}: the quickstart compares ClusterNS with SimCSE as they are.")
+    load_recipe(RECIPE, changes)
+    folder = RunFolder(output)
+    if folder.is_run:
+        if "docstrings" not in folder.record["corpus"]:
+            raise UserError(f"{output} holds a run that is not a quickstart: name another folder.")
+        if not again:
+            raise UserError(f"{output} holds a quickstart: add --again to replace it.")
         shutil.rmtree(output)
-    RunFolder(output).check(resume=False)
-    run(output, changes)
+    folder.check(resume=False)
+    try:
+        run(output, changes)
+    except Interrupted:
+        say("Stopped. Start over with: clusterns quickstart --again")
+        sys.exit(130)

@@ -21,6 +21,7 @@ def search(
 
     clusterns search runs/quickstart "sort an array along an axis"
     """
+    from rich.markup import escape
     from rich.table import Table
     from sentence_transformers import SentenceTransformer
 
@@ -41,11 +42,14 @@ def search(
     if path.is_dir():
         index = Index(path)
     else:
-        text = prepare_corpus(**folder.record["corpus"]["reading"])
+        reading = folder.record["corpus"].get("reading")
+        if reading is None:
+            raise UserError(f"{run} was stopped before its index: `clusterns quickstart --again`.")
+        text = prepare_corpus(**reading)
         say(f"Embedding {len(text.dataset):,} sentences, once.")
         index = Index.build(path, model, text.dataset["text"])
     table = Table("score", "name", "text") if index.names is not None else Table("score", "text")
     for hit in index.search(model, query, top):
-        cells = [f"{hit.score:.3f}", *([hit.name] if hit.name is not None else []), hit.text]
-        table.add_row(*cells)
+        texts = [hit.text] if hit.name is None else [hit.name, hit.text]
+        table.add_row(f"{hit.score:.3f}", *map(escape, texts))
     answers.print(table)

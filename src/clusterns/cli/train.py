@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from clusterns.training import Recipe, RunFolder
 
 
+STSB_DEV = "STS-B dev"
+
+
 def train(
     corpus: Annotated[
         list[str] | None,
@@ -116,13 +119,15 @@ def train(
         folder.check(resume)
     begun = folder.record["corpus"] if folder is not None and resume else None
     if begun is not None and folder is not None:
+        if "reading" not in begun:
+            raise UserError(f"--resume: {output} was not begun by `clusterns train`.")
         recipe = recipe or str(folder.recipe_file)
         dev = dev or begun["dev"]
     reading = (
         begun["reading"]
         if begun and not corpus
         else {
-            "sources": corpus,
+            "sources": [_absolute(source) for source in corpus or []],
             "column": column,
             "split_sentences": split_sentences,
             **({} if min_words is None else {"min_words": min_words}),
@@ -132,7 +137,7 @@ def train(
         raise UserError("name the text to learn from: clusterns train CORPUS --output DIR.")
     changes = parse_changes(set_ or [])
     if base is not None:
-        changes["base"] = base
+        changes["base"] = _absolute(base)
     chosen = load_recipe(recipe or "default", changes)
     if chosen.base is None:
         chosen = chosen.model_copy(update={"base": default_base()})
@@ -153,7 +158,7 @@ def train(
     facts = {
         "reading": reading,
         "fingerprint": text.fingerprint,
-        "dev": dev,
+        "dev": "none" if pairs is None else STSB_DEV if dev is None else _absolute(dev),
         "counts": text.report.as_dict(),
         "training": len(rows),
         "heldout": len(heldout),
@@ -172,7 +177,19 @@ def _scored_pairs(dev: str | None) -> ScoredPairs | None:
 
     if dev == "none":
         return None
-    return find_stsb_dev() if dev is None else read_scored_pairs(Path(dev))
+    if dev not in (None, STSB_DEV):
+        return read_scored_pairs(Path(dev))
+    pairs = find_stsb_dev()
+    if pairs is None and dev == STSB_DEV:
+        raise UserError(
+            "--resume: this run is validated on STS-B dev, which cannot be found: set CLUSTERNS_DATA."
+        )
+    return pairs
+
+
+def _absolute(name: str) -> str:
+    """A file or folder by its whole path, so that the run can go on from anywhere; others as is."""
+    return str(Path(name).resolve()) if Path(name).exists() else name
 
 
 def _say_truncation(recipe: Recipe, sample: Sequence[str]) -> None:
@@ -191,5 +208,5 @@ def _say_truncation(recipe: Recipe, sample: Sequence[str]) -> None:
 
 def _report(folder: RunFolder, metric: str, before: float, after: float, step: int) -> None:
     answers.print(f"{metric}: {before:.4f} before, {after:.4f} after (step {step})")
-    answers.print(f"The model is in {folder.model}:")
+    answers.print(f"The model is in {folder.model}:", markup=False, soft_wrap=True)
     answers.print(f'  SentenceTransformer("{folder.model}")', markup=False)

@@ -3,6 +3,8 @@
 from clusterns.encoder.base import (
     MINIBERT,
     default_base,
+    has_dropout,
+    is_sentence_transformer,
     load_base,
     load_tokenizer,
     minibert_folder,
@@ -27,7 +29,9 @@ __all__ = [
     "add_masked_lm_head",
     "add_training_head",
     "default_base",
+    "has_dropout",
     "heads_on",
+    "is_sentence_transformer",
     "load_base",
     "load_tokenizer",
     "minibert_folder",

@@ -104,7 +104,7 @@ def load_base(name: str | None = None, pooling: PoolingMode = "auto") -> Sentenc
     base = resolve_base(name)
     # Half-precision weights stay half otherwise, which is very slow on a CPU.
     kwargs = {"dtype": torch.float32}
-    with _loading(base):
+    with loading(base):
         if not is_sentence_transformer(base):
             return _pooled(Transformer(base, model_kwargs=kwargs), pooling)
         model = SentenceTransformer(base, model_kwargs=kwargs)
@@ -119,12 +119,14 @@ def load_base(name: str | None = None, pooling: PoolingMode = "auto") -> Sentenc
 def load_tokenizer(name: str | None) -> PreTrainedTokenizerBase:
     """The tokenizer of a base."""
     base = resolve_base(name)
-    with _loading(base):
+    with loading(base):
+        if is_sentence_transformer(base):
+            return SentenceTransformer(base).tokenizer
         return AutoTokenizer.from_pretrained(base)
 
 
 @contextmanager
-def _loading(base: str) -> Iterator[None]:
+def loading(base: str) -> Iterator[None]:
     """Turn what the libraries say of a broken model into one sentence."""
     try:
         yield
@@ -168,6 +170,18 @@ def set_dropout(model: SentenceTransformer, probability: float) -> None:
         for name, value in vars(module).items():
             if name.endswith("dropout") and isinstance(value, float):
                 setattr(module, name, probability)
+
+
+def has_dropout(model: SentenceTransformer) -> bool:
+    """Whether two passes of the same sentence differ in training."""
+    return any(
+        (isinstance(module, nn.Dropout) and module.p > 0)
+        or any(
+            n.endswith("dropout") and isinstance(v, float) and v > 0
+            for n, v in vars(module).items()
+        )
+        for module in model.modules()
+    )
 
 
 def without_training_parts(model: SentenceTransformer) -> SentenceTransformer:

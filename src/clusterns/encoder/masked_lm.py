@@ -13,6 +13,7 @@ from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
 from clusterns.console import say
+from clusterns.errors import UserError
 
 
 class MaskedLMHead(Module):
@@ -85,9 +86,14 @@ class _TiedDecoder(nn.Module):
 
 def add_masked_lm_head(model: SentenceTransformer, base: str) -> None:
     """Append the masked-LM head of the pretrained model ``base`` to ``model``, which encodes it."""
-    masked_lm, loading = AutoModelForMaskedLM.from_pretrained(
-        base, dtype=torch.float32, output_loading_info=True
-    )
+    try:
+        masked_lm, loading = AutoModelForMaskedLM.from_pretrained(
+            base, dtype=torch.float32, output_loading_info=True
+        )
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"masked_lm_weight: the base {base} cannot be a masked language model. Set it to 0."
+        ) from error
     encoder = masked_lm.base_model_prefix + "."
     if [key for key in loading["missing_keys"] if not key.startswith(encoder)]:
         say(f"{base} has no masked-LM head of its own: it starts from random weights.")

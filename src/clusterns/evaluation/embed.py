@@ -1,10 +1,15 @@
-"""Every distinct sentence is encoded once, in one call, longest first."""
+"""Every distinct sentence is encoded once, longest first.
+
+``encode`` sorts by characters, which leaves 44 % of padding in batches of 128 real STS sentences;
+sorted by tokens it is 2 %. So sentences go to it sorted by tokens, a few batches a call.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import logging
+import math
 import uuid
 import zipfile
 from collections.abc import Sequence
@@ -14,12 +19,15 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from tqdm import tqdm
+from transformers import PreTrainedTokenizerBase
 
 from clusterns.errors import UserError
 from clusterns.files import whole_file
 
 Vectors = NDArray[np.float32]
 Task = Literal["query", "document"]
+BATCHES_A_CALL = 8  # more bring the padding back, fewer leave little to share over devices
 
 
 class Encoder(Protocol):
@@ -43,7 +51,7 @@ class Embedder:
     def __init__(
         self,
         model: Encoder,
-        batch_size: int = 128,
+        batch_size: int = 32,
         progress: bool = False,
         cache: Path | None = None,
     ) -> None:
@@ -53,7 +61,7 @@ class Embedder:
         self.encoded = 0
         self._rows: dict[tuple[Task | None, str], int] = {}
         self._blocks: list[Vectors] = []
-        self._truncated: dict[str, bool] = {}
+        self._tokens: dict[str, int] = {}
         self._cache = cache / fingerprint(model) if cache else None
         self._kept = _read_cache(self._cache) if self._cache else {}
 
@@ -87,13 +95,24 @@ class Embedder:
         # Queries and documents may have prompts of their own.
         encode = getattr(self.model, f"encode_{task}", None) if task else None
         encode = encode or self.model.encode
-        answer = encode(sentences, batch_size=self.batch_size, show_progress_bar=self.progress)
-        vectors = np.asarray(answer, dtype=np.float32)
-        if vectors.ndim != 2 or len(vectors) != len(sentences):
-            raise UserError(
-                f"the model gave an answer of shape {vectors.shape} for {len(sentences)} "
-                "sentences: it is not a sentence encoder, or its vectors differ in length."
-            )
+        order = np.argsort([-count for count in self._count(sentences)], kind="stable")
+        slab = self.batch_size * BATCHES_A_CALL
+        parts: list[Vectors] = []
+        with tqdm(total=len(sentences), desc="Encode", disable=not self.progress) as bar:
+            for rows in np.split(order, range(slab, len(order), slab)):
+                chunk = [sentences[row] for row in rows]
+                answer = encode(chunk, batch_size=self.batch_size, show_progress_bar=False)
+                part = np.asarray(answer, dtype=np.float32)
+                if part.ndim != 2 or len(part) != len(chunk):
+                    raise UserError(
+                        f"the model gave an answer of shape {part.shape} for {len(chunk)} "
+                        "sentences: it is not a sentence encoder, or its vectors differ in length."
+                    )
+                _same_dimension(parts[0].shape[1] if parts else self.dimension, part.shape[1])
+                parts.append(part)
+                bar.update(len(chunk))
+        vectors = np.empty((len(sentences), parts[0].shape[1]), dtype=np.float32)
+        vectors[order] = np.concatenate(parts)
         broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
         if len(broken):
             raise UserError(
@@ -104,38 +123,36 @@ class Embedder:
         return vectors
 
     def _add(self, sentences: list[str], task: Task | None, vectors: Vectors) -> None:
-        if self.dimension not in (None, vectors.shape[1]):
-            raise UserError(
-                f"the model's vectors changed from {self.dimension} to {vectors.shape[1]} numbers."
-            )
+        _same_dimension(self.dimension, vectors.shape[1])
         start = len(self._rows)
         self._blocks.append(vectors)
         self._rows.update({(task, s): start + row for row, s in enumerate(sentences)})
 
+    def _count(self, sentences: list[str]) -> list[int]:
+        """The tokens of each sentence, counted once."""
+        new = [sentence for sentence in sentences if sentence not in self._tokens]
+        self._tokens.update(zip(new, token_counts(self.model, new), strict=True))
+        return [self._tokens[sentence] for sentence in sentences]
+
     def truncation_rate(self, sentences: Sequence[str]) -> float:
         """The share of the distinct sentences that the model reads only the beginning of."""
-        distinct = list(dict.fromkeys(sentences))
-        new = [sentence for sentence in distinct if sentence not in self._truncated]
-        self._truncated.update(zip(new, are_truncated(self.model, new), strict=True))
-        return sum(self._truncated[s] for s in distinct) / max(1, len(distinct))
+        limit = getattr(self.model, "max_seq_length", None) or math.inf
+        counts = self._count(list(dict.fromkeys(sentences)))
+        return sum(count > limit for count in counts) / max(1, len(counts))
 
 
-def are_truncated(model: Encoder, sentences: Sequence[str]) -> list[bool]:
-    """Tell which sentences have more tokens than the model reads."""
-    limit = getattr(model, "max_seq_length", None)
+def token_counts(model: Encoder, sentences: list[str]) -> list[int]:
+    """How many tokens sentences have; words, where the model has no tokenizer of Transformers."""
     tokenizer = getattr(model, "tokenizer", None)
-    if not limit or not callable(tokenizer):
-        return [False] * len(sentences)
-    # A token covers a byte or more, so a text with few bytes needs no tokenising to be sure.
-    room = limit - len(tokenizer("")["input_ids"])
-    long = [i for i, sentence in enumerate(sentences) if len(sentence.encode()) > room]
-    answer = [False] * len(sentences)
-    if long:
-        texts = [sentences[i] for i in long]
-        lengths = tokenizer(texts, truncation=False, padding=False, verbose=False)["input_ids"]
-        for i, ids in zip(long, lengths, strict=True):
-            answer[i] = len(ids) > limit
-    return answer
+    if not sentences or not isinstance(tokenizer, PreTrainedTokenizerBase):
+        return [len(sentence.split()) for sentence in sentences]
+    ids = tokenizer(sentences, truncation=False, padding=False, verbose=False)["input_ids"]
+    return [len(one) for one in ids]
+
+
+def _same_dimension(before: int | None, now: int) -> None:
+    if before not in (None, now):
+        raise UserError(f"the model's vectors changed from {before} to {now} numbers.")
 
 
 def fingerprint(model: Encoder) -> str:

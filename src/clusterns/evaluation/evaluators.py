@@ -20,10 +20,10 @@ from clusterns.evaluation.suites import RUNNERS, Bench
 class ScoredPairsEvaluator(BaseEvaluator):
     """Spearman's correlation of cosines with gold scores, as ``<name>_spearman`` in [-1, 1].
 
-    Encodes only these pairs, each distinct sentence once, in one ``encode`` call.
+    Encodes only these pairs, each distinct sentence once.
     """
 
-    def __init__(self, pairs: ScoredPairs, name: str = "", batch_size: int = 128) -> None:
+    def __init__(self, pairs: ScoredPairs, name: str = "", batch_size: int = 32) -> None:
         super().__init__()
         self.pairs = pairs
         self.name = name or pairs.name
@@ -51,7 +51,7 @@ class SuiteEvaluator(BaseEvaluator):
     """
 
     def __init__(
-        self, suite: str, data: Path | None = None, seeds: int = 10, batch_size: int = 128
+        self, suite: str, data: Path | None = None, seeds: int = 10, batch_size: int = 32
     ) -> None:
         super().__init__()
         if suite not in RUNNERS:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from clusterns.errors import UserError
 from clusterns.losses.functional import cosine_matrix
+from clusterns.views import words_of
 
 MIN_WORDS = 6
 
@@ -34,10 +35,10 @@ class HalvesEvaluator(BaseEvaluator):
         super().__init__()
         self.firsts, self.seconds = [], []
         for sentence in sentences:
-            words = sentence.split()
+            words, blank = words_of(sentence)
             if len(words) >= MIN_WORDS:
-                self.firsts.append(" ".join(words[: len(words) // 2]))
-                self.seconds.append(" ".join(words[len(words) // 2 :]))
+                self.firsts.append(blank.join(words[: len(words) // 2]))
+                self.seconds.append(blank.join(words[len(words) // 2 :]))
         if len(self.firsts) < 2:
             raise UserError(
                 f"the label-free score needs held-out sentences of {MIN_WORDS} words or more, and "

@@ -12,7 +12,7 @@ DEFAULT_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "S
 
 
 def run_mteb(
-    model: Any, tasks: Sequence[Any] = DEFAULT_TASKS, batch_size: int = 128
+    model: Any, tasks: Sequence[Any] = DEFAULT_TASKS, batch_size: int = 32
 ) -> SuiteResult:
     """Run MTEB tasks by name (or task objects) with MTEB's own code and main scores.
 

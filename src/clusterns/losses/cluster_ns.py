@@ -232,7 +232,7 @@ class ClusterNSLoss(ContrastiveLoss):
             "hard_negative_similarity": float(far.mean()),
             "nearest_centroid_similarity": float(near.mean()),
             "between_centroids_similarity": float((between.sum() - between.trace()) / (k * k - k)),
-            "same_cluster_similarity": float(members.mean()) if members.numel() else float("nan"),
+            **({"same_cluster_similarity": float(members.mean())} if members.numel() else {}),
             "false_negative_rate": float(same.any(1).float().mean()),
             "clusters_with_members": float(neighbours.nearest.unique().numel()),
         }

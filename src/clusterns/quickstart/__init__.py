@@ -1,5 +1,5 @@
 """The main job on an embedded default: nothing but the package registry is needed."""
 
-from clusterns.quickstart.run import quickstart
+from clusterns.quickstart.run import RECIPE, quickstart
 
-__all__ = ["quickstart"]
+__all__ = ["RECIPE", "quickstart"]

@@ -31,13 +31,13 @@ class Figure:
 
 
 FIGURES = {
-    "retrieval": Figure("retrieval: summary line to the rest, MRR"),
-    "clustering": Figure("clustering by subpackage, AMI"),
-    "halves": Figure("label-free score: half to half, MRR"),
-    "alignment": Figure("alignment (summary, rest)", higher_is_better=False),
-    "uniformity": Figure("uniformity", higher_is_better=False),
-    "queries_found": Figure(f"questions answered in the first {TOP}"),
-    "queries_mrr": Figure("questions, MRR"),
+    "retrieval": Figure("held out: summary line finds its rest, MRR"),
+    "clustering": Figure("held out: clusters against subpackages, AMI"),
+    "halves": Figure("held out: label-free score"),
+    "alignment": Figure("held out: alignment of summary and rest", higher_is_better=False),
+    "uniformity": Figure("held out: uniformity", higher_is_better=False),
+    "queries_found": Figure(f"questions over all docstrings: answered in the first {TOP}"),
+    "queries_mrr": Figure("questions over all docstrings: MRR"),
 }
 
 
@@ -50,13 +50,14 @@ class Proof:
     """
 
     def __init__(self, objects: Dataset, most: int = 1000) -> None:
-        kept_out = objects.filter(lambda row: row["held_out"])
-        # A summary that two objects share has two right answers: the first one stays.
-        distinct = {row["summary"]: row for row in reversed(list(kept_out)) if row["rest"]}
+        # Objects come package by package: shuffled, so that a part of them stands for all.
+        kept_out = objects.filter(lambda row: row["held_out"]).shuffle(seed=0)
+        # A summary that two objects share has two right answers: one of them stays.
+        distinct = {row["summary"]: row for row in kept_out if row["rest"]}
         explained = list(distinct.values())[:most]
         self.summaries = [row["summary"] for row in explained]
         self.rests = [" ".join(row["rest"]) for row in explained]
-        self.halves = HalvesEvaluator(list(dict.fromkeys(self.summaries + self.rests))[:most])
+        self.halves = HalvesEvaluator(self.summaries)
         largest = [name for name, _ in Counter(kept_out["subpackage"]).most_common(SUBPACKAGES)]
         rows = [row for row in kept_out if row["subpackage"] in largest][:most]
         self.to_cluster = [row["summary"] for row in rows]
@@ -70,7 +71,7 @@ class Proof:
         summaries, rests = self._embed(model, self.summaries), self._embed(model, self.rests)
         pairs = normalise(summaries.numpy()), normalise(rests.numpy())
         to_cluster = torch.nn.functional.normalize(self._embed(model, self.to_cluster)).numpy()
-        clusters = cluster_seeds(to_cluster, SUBPACKAGES, SEEDS)
+        clusters = cluster_seeds(to_cluster, len(set(self.subpackages.tolist())), SEEDS)
         ranks = self._query_ranks(model)
         return {
             "retrieval": mean_reciprocal_rank(cosine_matrix(summaries, rests)),

@@ -44,7 +44,10 @@ def quickstart(output: Path, changes: dict[str, Any] | None = None) -> dict[str,
         train(settings, rows, HalvesEvaluator(heldout), folder, corpus=facts)
 
     proof = Proof(text.objects)
-    say("Measuring on docstrings that no model has seen:")
+    say(
+        f"Measuring: {len(proof.summaries):,} docstrings kept out of training, and "
+        f"{len(proof.queries)} questions over {len(proof.answers):,} functions and classes."
+    )
     models = {
         "untrained": load_base(resolve_base(recipe.base), recipe.pooling),
         **{name: SentenceTransformer(str(folder.model)) for name, folder in folders.items()},
@@ -62,7 +65,7 @@ def quickstart(output: Path, changes: dict[str, Any] | None = None) -> dict[str,
 
 def proof_table(results: dict[str, dict[str, float]]) -> Table:
     """The figures of several models side by side, the best in bold."""
-    table = Table("on docstrings never trained on")
+    table = Table("on docstrings")
     for name in results:
         table.add_column(name, justify="right")
     for key, figure in FIGURES.items():

@@ -13,6 +13,8 @@ from clusterns.encoder import (
     add_denoising,
     add_masked_lm_head,
     add_training_head,
+    has_dropout,
+    is_sentence_transformer,
     load_base,
     load_tokenizer,
     pooling_of,
@@ -20,6 +22,7 @@ from clusterns.encoder import (
     resolve_base,
     set_dropout,
 )
+from clusterns.errors import UserError
 from clusterns.losses import ContrastiveLoss
 from clusterns.methods import clusterns, simcse
 from clusterns.training.recipe import Recipe
@@ -39,7 +42,17 @@ def build_model(recipe: Recipe) -> SentenceTransformer:
         model = load_base(base, recipe.pooling)
     if recipe.dropout is not None:
         set_dropout(model, recipe.dropout)
-    plain_cls = recipe.pooling == "cls" and pooling_of(model) == "cls" and len(model) == 2
+    if recipe.positives == "dropout" and not recipe.templates and not has_dropout(model):
+        raise UserError(
+            f"the base {base} has no dropout, so the two views of a sentence would be the same: "
+            "set dropout=0.1, or positives=crop."
+        )
+    if not recipe.templates and recipe.max_length > model.max_seq_length:
+        raise UserError(
+            f"max_length = {recipe.max_length} is more than the {model.max_seq_length} tokens that "
+            f"the base {base} can read."
+        )
+    plain_cls = pooling_of(model) == "cls" and not is_sentence_transformer(base)
     if recipe.head if recipe.head is not None else plain_cls or recipe.templates:
         add_training_head(model)
     if recipe.templates and recipe.denoising != "none":

@@ -13,6 +13,8 @@ from sentence_transformers.base.modules import Transformer
 from torch import Tensor, nn
 from transformers import TrainerState
 
+from clusterns.errors import UserError
+
 LOSS_FILE = "loss.safetensors"
 
 
@@ -23,7 +25,10 @@ def save_loss(loss: nn.Module, folder: Path) -> None:
 
 def load_loss(loss: nn.Module, folder: Path) -> None:
     """Restore what :func:`save_loss` saved."""
-    loss.load_state_dict(load_file(folder / LOSS_FILE), strict=False)
+    missing, unexpected = loss.load_state_dict(load_file(folder / LOSS_FILE), strict=False)
+    lost = [key for key in missing if not key.startswith("model.")]
+    if lost or unexpected:
+        raise UserError(f"{folder} is not a checkpoint of this loss: {[*lost, *unexpected]}.")
 
 
 def _own_state(loss: nn.Module) -> dict[str, Tensor]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterns.errors import UserError
-from clusterns.files import disk_errors, read_json, whole_file, write_json
+from clusterns.files import disk_errors, read_json, whole_folder, write_json
 from clusterns.training.recipe import Recipe, load_recipe
 
 LIBRARIES = (
@@ -54,6 +54,10 @@ class RunFolder:
 
     def check(self, resume: bool) -> None:
         """Refuse a folder that this run must not write to."""
+        with disk_errors(self.path):
+            self._check(resume)
+
+    def _check(self, resume: bool) -> None:
         if self.path.exists() and not self.path.is_dir():
             raise UserError(f"--output {self.path} is a file; name a folder.")
         if self.is_run:
@@ -70,24 +74,20 @@ class RunFolder:
             raise UserError(f"--resume: there is no run in {self.path}.")
 
     def create(self, recipe: Recipe, corpus: dict[str, Any]) -> None:
-        """Begin a run: write the recipe, then the record that makes this folder a run."""
-        with disk_errors(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
-        with whole_file(self.recipe_file) as temporary:
-            temporary.write_text(recipe.to_yaml(), "utf-8")
-        write_json(
-            self.run_file,
-            {
-                "command": ["clusterns", *sys.argv[1:]],
-                "versions": {name: version(name) for name in LIBRARIES},
-                "python": platform.python_version(),
-                "machine": f"{platform.system()} {platform.machine()}",
-                "corpus": corpus,
-            },
-        )
+        """Begin a run: a folder with its recipe and its record, whole or not at all."""
+        record = {
+            "command": ["clusterns", *sys.argv[1:]],
+            "versions": {name: version(name) for name in LIBRARIES},
+            "python": platform.python_version(),
+            "machine": f"{platform.system()} {platform.machine()}",
+            "corpus": corpus,
+        }
+        with whole_folder(self.path) as temporary:
+            (temporary / self.recipe_file.name).write_text(recipe.to_yaml(), "utf-8")
+            write_json(temporary / self.run_file.name, record)
 
-    def check_same(self, recipe: Recipe, fingerprint: str) -> None:
-        """A resumed run goes on with the recipe and the text that it began with."""
+    def check_same(self, recipe: Recipe, fingerprint: str, metric: str | None = None) -> None:
+        """A resumed run goes on with the recipe, the text and the validation that it began with."""
         begun = load_recipe(str(self.recipe_file))
         for key, value in recipe.model_dump().items():
             if key != "description" and getattr(begun, key) != value:
@@ -98,6 +98,11 @@ class RunFolder:
         if self.record["corpus"]["fingerprint"] != fingerprint:
             raise UserError(
                 f"--resume: the corpus is not the text that the run in {self.path} began with."
+            )
+        begun_metric = self.record.get("metric", metric)
+        if metric is not None and begun_metric != metric:
+            raise UserError(
+                f"--resume: the run in {self.path} is validated by {begun_metric}, not by {metric}."
             )
 
     @property

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from clusterns.encoder import EncoderSettings
 from clusterns.errors import UserError
@@ -47,7 +47,7 @@ class TrainingSettings(Settings):
     """Steps between two lines of loss and diagnostics in metrics.jsonl."""
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
     """Arithmetic of the encoder; bf16 and fp16 pay on a GPU only."""
-    seed: int = Field(42, ge=0)
+    seed: int = Field(42, ge=0, lt=2**32)
     """Of all that is random in the run."""
     workers: int = Field(0, ge=0)
     """Processes that tokenise ahead; 0 tokenises in the training process."""
@@ -62,6 +62,11 @@ class Recipe(TrainingSettings, EncoderSettings, ViewSettings, PromptSettings, Cl
     """What the recipe is for, in a sentence."""
     method: Literal["simcse", "clusterns"] = "clusterns"
     """The training method: clusterns, or simcse (the same frame without clusters)."""
+
+    @field_validator("report_to", mode="before")
+    @classmethod
+    def _one_is_enough(cls, value: object) -> object:
+        return (value,) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _settings_fit_together(self) -> Recipe:
@@ -81,6 +86,11 @@ class Recipe(TrainingSettings, EncoderSettings, ViewSettings, PromptSettings, Cl
             )
         if self.positives == "dropout" and self.dropout == 0 and not self.templates:
             raise ValueError("positives = dropout with dropout = 0: both views would be the same.")
+        if self.initialisation == "corpus" and self.initialisation_sample < self.clusters:
+            raise ValueError(
+                f"initialisation_sample = {self.initialisation_sample} is less than "
+                f"clusters = {self.clusters}."
+            )
         if self.start_step is not None and "sigma" in self.model_fields_set:
             raise ValueError(
                 "sigma and start_step both say when clustering starts: set one of them."

@@ -42,8 +42,14 @@ class ViewCollator(SentenceTransformerDataCollator):
 
 def crop(text: str, shortest: float, generator: random.Random) -> str:
     """A random run of the words of ``text``, at least ``shortest`` of them (a share), never none."""
-    words = text.split()
+    words, blank = words_of(text)
     least = max(1, round(shortest * len(words)))
     length = generator.randint(least, len(words))
     start = generator.randint(0, len(words) - length)
-    return " ".join(words[start : start + length])
+    return blank.join(words[start : start + length])
+
+
+def words_of(text: str) -> tuple[list[str], str]:
+    """The words of a text and what stands between them; the characters where a script has no blanks."""
+    words = text.split()
+    return (words, " ") if len(words) > 1 else (list(text.strip()), "")
