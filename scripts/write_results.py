@@ -65,22 +65,25 @@ def quickstart() -> str:
 
 def wikipedia() -> str:
     lines = [
-        "| run | STS-B dev, untrained | best | at step | clustering started | of steps |",
-        "|---|---:|---:|---:|---:|---:|",
+        "| run | learning rate | steps of | STS-B dev, untrained | best | at step | clustering from |",
+        "|---|---:|---:|---:|---:|---:|---:|",
     ]
-    note = ""
+    seeds, used = set(), set()
     for folder, recipe, run, _ in runs("wikipedia"):
         result = json.loads((folder / "results.json").read_text("utf-8"))
         started = result["clustering_started_at"]
         lines.append(
-            f"| {folder.name} | {100 * result['base_score']:.1f} | {100 * result['best_score']:.1f} | "
-            f"{result['best_step']} | {'' if started is None else started} | {result['steps']} |"
+            f"| {folder.name} | {recipe['learning_rate']:g} | {result['steps']} x {recipe['batch_size']} | "
+            f"{100 * result['base_score']:.1f} | {100 * result['best_score']:.1f} | "
+            f"{result['best_step']} | {'' if started is None else f'step {started}'} |"
         )
-        note = (
-            f"*minibert, 1 M Wikipedia sentences, batches of {recipe['batch_size']}, learning rate "
-            f"{recipe['learning_rate']}, seed {recipe['seed']}; {versions(run)}; Spearman x 100. One seed a "
-            "row: differences of a point or two between the methods are noise.*"
-        )
+        seeds.add(recipe["seed"])
+        used.add(versions(run))
+    note = (
+        f"*Base minibert; Spearman x 100 on STS-B dev, which also chose the step; seeds {sorted(seeds)}, one a "
+        f"row: differences of a point or two between methods are noise. {'; '.join(sorted(used))}. Recipes, "
+        "commands and curves: `results/wikipedia`.*"
+    )
     return "\n".join([*lines, "", note])
 
 
