@@ -11,9 +11,7 @@ from clusterns.evaluation.results import SetResult, SuiteResult
 DEFAULT_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICK-R")
 
 
-def run_mteb(
-    model: Any, tasks: Sequence[Any] = DEFAULT_TASKS, batch_size: int = 32
-) -> SuiteResult:
+def run_mteb(model: Any, tasks: Sequence[Any] = DEFAULT_TASKS, batch_size: int = 32) -> SuiteResult:
     """Run MTEB tasks by name (or task objects) with MTEB's own code and main scores.
 
     MTEB's SICK-R is over all 9,927 pairs, not over the test split of the paper's table.

@@ -20,10 +20,6 @@ def read_scored_pairs(path: Path) -> ScoredPairs:
         first.append(_text(path, line, row[0]))
         second.append(_text(path, line, row[1]))
         scores.append(_score(path, line, row[2]))
-    if len(set(scores)) < 2:
-        raise UserError(
-            f"{path}: all scores are the same, so no ranking can be compared with them."
-        )
     return ScoredPairs(first, second, np.array(scores), name=path.stem, source=str(path))
 
 
