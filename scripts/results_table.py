@@ -45,7 +45,8 @@ def main() -> None:
 
 def subset_table(models: list[Results]) -> Table:
     """STS12-16 subset by subset, a row for each."""
-    table = Table("STS subsets (Spearman x100)", [model.name for model in models])
+    names = [model.name for model in models]
+    table = Table("STS subsets (Spearman x100)", names, mark_best=False)
     for name, one in models[0].suites["sts"].sets.items():
         for subset in one.details:
             values = [model.suites["sts"].sets[name].details[subset] for model in models]
@@ -59,11 +60,9 @@ def record_line(model: Results) -> str:
     versions = ", ".join(
         f"{name} {number}" for name, number in record["versions"].items() if number
     )
-    seconds = ", ".join(f"{name} {suite.seconds:.0f} s" for name, suite in model.suites.items())
     return (
         f"- **{model.name}**: `{shlex.join(record['command'])}`, seed {record['seed']}, "
-        f"{record['date'][:10]}, Python {record['python']}, {versions}. {seconds} on a machine "
-        "with other work.\n"
+        f"{record['date'][:10]}, Python {record['python']}, {versions}.\n"
     )
 
 

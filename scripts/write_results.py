@@ -22,7 +22,8 @@ STS, HALVES = "eval_STS-B_spearman", "eval_heldout_halves_mrr"
 
 def main() -> None:
     fill("README.md", "quickstart", quickstart())
-    fill("README.md", "wikipedia", wikipedia())
+    fill("README.md", "wikipedia", table_of_runs("wikipedia"))
+    fill("docs/prompts.md", "runs", table_of_runs("prompt"))
     fill("docs/validation.md", "tracking", tracking())
 
 
@@ -63,13 +64,13 @@ def quickstart() -> str:
     return "\n".join(lines)
 
 
-def wikipedia() -> str:
+def table_of_runs(kind: str) -> str:
     lines = [
         "| run | learning rate | steps of | STS-B dev, untrained | best | at step | clustering from |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
     seeds, used = set(), set()
-    for folder, recipe, run, _ in runs("wikipedia"):
+    for folder, recipe, run, _ in runs(kind):
         result = json.loads((folder / "results.json").read_text("utf-8"))
         started = result["clustering_started_at"]
         lines.append(
@@ -82,7 +83,7 @@ def wikipedia() -> str:
     note = (
         f"*Base minibert; Spearman x 100 on STS-B dev, which also chose the step; seeds {sorted(seeds)}, one a "
         f"row: differences of a point or two between methods are noise. {'; '.join(sorted(used))}. Recipes, "
-        "commands and curves: `results/wikipedia`.*"
+        f"commands and curves: `results/{kind}`.*"
     )
     return "\n".join([*lines, "", note])
 

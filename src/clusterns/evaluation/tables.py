@@ -38,13 +38,14 @@ class Table:
     spreads: list[list[float | None]] = field(default_factory=list)
     lower_is_better: bool = False
     digits: int = 2
+    mark_best: bool = True
     notes: list[str] = field(default_factory=list)
 
     def best(self, column: int) -> float | None:
         """The best number of a column as it is printed; None where there is nothing to compare."""
         cells = [row[column] for _, row in self.rows]
         numbers = [round(cell, self.digits) for cell in cells if isinstance(cell, int | float)]
-        if len(numbers) < 2:
+        if len(numbers) < 2 or not self.mark_best:
             return None
         return min(numbers) if self.lower_is_better else max(numbers)
 
