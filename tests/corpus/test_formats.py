@@ -8,13 +8,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from clusterns.corpus.formats import file_format, is_data_file, read_file
+from clusterns.corpus.formats import Columns, file_format, is_data_file, read_file
 from clusterns.errors import UserError
 
 
 def read(path: Path, column: str | None = None) -> list[str | None]:
     with path.open("rb") as raw:
-        return [text for batch in read_file(path, raw, column) for text in batch.to_pylist()]
+        return [
+            text
+            for rows in read_file(path, raw, Columns(column))
+            for text in rows.column("text").to_pylist()
+        ]
+
+
+def read_ids(path: Path, column: str | None, id_column: str) -> list[tuple[str | None, str | None]]:
+    with path.open("rb") as raw:
+        rows = [
+            row
+            for batch in read_file(path, raw, Columns(column, id_column))
+            for row in batch.to_pylist()
+        ]
+    return [(row["id"], row["text"]) for row in rows]
 
 
 def made(folder: Path, name: str, content: str) -> Path:
@@ -115,9 +129,10 @@ def test_long_tables_come_in_batches(tmp_path: Path) -> None:
     rows = [f"row {number} " + "x" * 1000 for number in range(5000)]
     path = made(tmp_path, "a.csv", "text\n" + "\n".join(rows))
     with path.open("rb") as raw:
-        batches = list(read_file(path, raw, None))
+        batches = list(read_file(path, raw, Columns()))
     assert len(batches) > 3
-    assert [text for batch in batches for text in batch.to_pylist()] == rows
+    assert [row["text"] for batch in batches for row in batch.to_pylist()] == rows
+    assert all(batch.column("id").null_count == batch.num_rows for batch in batches)
 
 
 @pytest.mark.parametrize(
@@ -146,3 +161,36 @@ def test_broken_parquet(tmp_path: Path) -> None:
     (tmp_path / "a.parquet").write_bytes(content[: len(content) // 2])
     with pytest.raises(UserError, match=r"a.parquet: it is cut off or damaged"):
         read(tmp_path / "a.parquet")
+
+
+def test_ids_of_json_lines(tmp_path: Path) -> None:
+    path = made(tmp_path, "a.jsonl", '{"id": 7, "body": "one"}\n\n{"body": "two", "id": "x"}\n')
+    assert read_ids(path, None, "id") == [("7", "one"), (None, None), ("x", "two")]
+    path = made(tmp_path, "b.jsonl", '{"id": "x", "body": null}\n{"id": null, "body": "two"}\n')
+    assert read_ids(path, "body", "id") == [("x", None), (None, "two")]
+    for value in ("true", "0.5", "[1]"):
+        path = made(tmp_path, "c.jsonl", f'{{"id": {value}, "text": "one"}}')
+        with pytest.raises(UserError, match="line 1: 'id' is .*, not a string"):
+            read_ids(path, None, "id")
+    with pytest.raises(UserError, match="line 1 has no column 'key'"):
+        read_ids(path, None, "key")
+
+
+def test_ids_of_tables(tmp_path: Path) -> None:
+    # The column of ids is text too, but never taken for the text.
+    path = made(tmp_path, "a.csv", "key,body\na-1,one\n\na-2,two\n")
+    assert read_ids(path, None, "key") == [("a-1", "one"), (None, None), ("a-2", "two")]
+    with pytest.raises(UserError, match="no column 'id'; its columns are 'key', 'body'"):
+        read_ids(path, "body", "id")
+    columns = {"key": [3, 1, None], "name": ["a", "b", "c"], "share": [0.1, 0.2, 0.3]}
+    pq.write_table(pa.table({**columns, "text": ["x", "y", None]}), tmp_path / "a.parquet")
+    path = tmp_path / "a.parquet"
+    assert read_ids(path, None, "key") == [("3", "x"), ("1", "y"), (None, None)]
+    assert read_ids(path, "text", "name") == [("a", "x"), ("b", "y"), ("c", None)]
+    with pytest.raises(UserError, match="column 'share' holds double; ids are strings or whole"):
+        read_ids(path, None, "share")
+
+
+def test_plain_text_has_no_column_of_ids(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"a.txt is plain text: it has no column 'id' of ids"):
+        read_ids(made(tmp_path, "a.txt", "one\n"), None, "id")

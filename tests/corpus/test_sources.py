@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from clusterns.corpus import sources
+from clusterns.corpus.formats import Columns
 from clusterns.corpus.sources import FileSource, HubSource, find_sources
 from clusterns.errors import UserError
 
@@ -127,3 +128,8 @@ def test_a_dataset_streams_through_the_datasets_library(tmp_path: Path) -> None:
         list(HubSource(str(tmp_path)).batches("text", read.append))
     with pytest.raises(UserError, match="column 'n' holds int64"):
         list(HubSource(str(tmp_path)).batches("n", read.append))
+    rows = next(HubSource(str(tmp_path)).rows(Columns("sentence", "n"), read.append))
+    assert rows.slice(0, 2).to_pylist() == [
+        {"text": "row 0", "id": "0"},
+        {"text": "row 1", "id": "1"},
+    ]

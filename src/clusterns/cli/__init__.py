@@ -7,13 +7,14 @@ import sys
 import typer
 
 from clusterns.cli.compare import compare
+from clusterns.cli.encode import encode
 from clusterns.cli.evaluate import evaluate
 from clusterns.cli.inspect import inspect
 from clusterns.cli.quickstart import quickstart
 from clusterns.cli.recipes import recipes
 from clusterns.cli.search import search
 from clusterns.cli.train import train
-from clusterns.console import status
+from clusterns.console import complain
 from clusterns.errors import UserError
 
 app = typer.Typer(
@@ -23,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (quickstart, train, recipes, evaluate, compare, search, inspect):
+for command in (quickstart, train, recipes, evaluate, compare, encode, search, inspect):
     app.command()(command)
 
 
@@ -32,5 +33,5 @@ def main() -> None:
     try:
         app()
     except UserError as error:
-        status.print(f"error: {error}", style="bold red", soft_wrap=True, markup=False)
+        complain(str(error))
         sys.exit(2)

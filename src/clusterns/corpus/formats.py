@@ -1,4 +1,4 @@
-"""One file to batches of raw text: plain lines, JSON lines, csv, tsv, parquet."""
+"""One file to batches of raw text and ids: plain lines, JSON lines, csv, tsv, parquet."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +15,19 @@ import pyarrow.parquet as pq
 from clusterns.corpus.lines import BLOCK, UNPACK, text_blocks, text_lines
 from clusterns.errors import UserError
 
-Reader = Callable[[Path, BinaryIO, str | None], Iterator[pa.Array]]
+# What is read of every row; the id is null where no column of ids was asked for.
+ROWS = pa.schema([("text", pa.string()), ("id", pa.string())])
+
+
+class Columns(NamedTuple):
+    """Which columns hold the text and the ids; text None: to be found out; id None: no ids."""
+
+    text: str | None = None
+    id: str | None = None
+
+
+Row = tuple[str | None, str | None]
+Reader = Callable[[Path, BinaryIO, Columns], Iterator[pa.RecordBatch]]
 
 
 def file_format(path: Path) -> str:
@@ -31,39 +43,63 @@ def is_data_file(path: Path) -> bool:
     return path.suffix.lower() in READERS.keys() | UNPACK.keys()
 
 
-def read_file(path: Path, raw: BinaryIO, column: str | None) -> Iterator[pa.Array]:
-    """Yield the texts of one opened file in batches; a missing value is null."""
-    return READERS[file_format(path)](path, raw, column)
+def read_file(path: Path, raw: BinaryIO, columns: Columns) -> Iterator[pa.RecordBatch]:
+    """Yield the texts and ids of one opened file in batches of ``ROWS``; a missing value is null."""
+    return READERS[file_format(path)](path, raw, columns)
 
 
-def choose_column(
-    where: object, columns: Iterable[str], texts: Sequence[str], column: str | None
-) -> str:
+def choose_columns(
+    where: object, names: Iterable[str], texts: Sequence[str], asked: Columns
+) -> Columns:
     """Pick the column of text: the one asked for, else "text", "sentence", or the only one there is.
 
-    ``texts`` are those of the ``columns`` that hold text.
+    ``texts`` are those of the columns that hold text; one that holds the ids is not picked.
     """
-    names = ", ".join(map(repr, columns)) or "none"
-    if column is not None:
-        if column not in columns:
-            raise UserError(f"{where} has no column {column!r}; its columns are {names}.")
-        return column
+    listed = ", ".join(map(repr, names)) or "none"
+    for name in asked:
+        if name is not None and name not in names:
+            raise UserError(f"{where} has no column {name!r}; its columns are {listed}.")
+    if asked.text is not None:
+        return asked
+    texts = [name for name in texts if name != asked.id]
     for usual in ("text", "sentence"):
         if usual in texts:
-            return usual
+            return asked._replace(text=usual)
     if len(texts) != 1:
-        raise UserError(f"{where}: say which column holds the text; its columns are {names}.")
-    return texts[0]
+        raise UserError(f"{where}: say which column holds the text; its columns are {listed}.")
+    return asked._replace(text=texts[0])
 
 
-def column_texts(where: object, table: pa.RecordBatch | pa.Table, column: str) -> pa.Array:
-    """Take one column of a table as strings."""
-    values = table.column(column)
-    if not is_text(values.type):
-        raise UserError(f"{where}: column {column!r} holds {values.type}, not text.")
+def table_columns(where: object, schema: pa.Schema, asked: Columns) -> Columns:
+    """Pick the columns of a typed table."""
+    strings = [field.name for field in schema if is_text(field.type)]
+    return choose_columns(where, schema.names, strings, asked)
+
+
+def table_rows(where: object, table: pa.RecordBatch | pa.Table, columns: Columns) -> pa.RecordBatch:
+    """Take the text and the ids of a table as strings."""
+    texts = table.column(columns.text)
+    if not is_text(texts.type):
+        raise UserError(f"{where}: column {columns.text!r} holds {texts.type}, not text.")
+    if columns.id is None:
+        return _rows(_strings(texts))
+    ids = table.column(columns.id)
+    if not (is_text(ids.type) or pa.types.is_integer(ids.type)):
+        raise UserError(
+            f"{where}: column {columns.id!r} holds {ids.type}; ids are strings or whole numbers."
+        )
+    return _rows(_strings(texts), _strings(ids))
+
+
+def _strings(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     values = values.cast(pa.string())
     values.validate(full=True)  # a table can claim that any bytes are a string
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+
+
+def _rows(texts: pa.Array, ids: pa.Array | None = None) -> pa.RecordBatch:
+    ids = pa.nulls(len(texts), pa.string()) if ids is None else ids
+    return pa.record_batch([texts, ids], schema=ROWS)
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -73,19 +109,21 @@ def is_text(kind: pa.DataType) -> bool:
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
 
 
-def _read_lines(path: Path, raw: BinaryIO, column: str | None) -> Iterator[pa.Array]:
+def _read_lines(path: Path, raw: BinaryIO, columns: Columns) -> Iterator[pa.RecordBatch]:
+    if columns.id is not None:
+        raise UserError(f"{path} is plain text: it has no column {columns.id!r} of ids.")
     for block in text_blocks(path, raw):
-        yield pc.split_pattern(pa.array([block.removesuffix("\n")]), "\n").flatten()
+        yield _rows(pc.split_pattern(pa.array([block.removesuffix("\n")]), "\n").flatten())
 
 
-def _read_json(path: Path, raw: BinaryIO, column: str | None) -> Iterator[pa.Array]:
-    return _batches(_json_texts(path, raw, column))
+def _read_json(path: Path, raw: BinaryIO, columns: Columns) -> Iterator[pa.RecordBatch]:
+    return _batches(_json_rows(path, raw, columns))
 
 
-def _json_texts(path: Path, raw: BinaryIO, column: str | None) -> Iterator[str | None]:
+def _json_rows(path: Path, raw: BinaryIO, columns: Columns) -> Iterator[Row]:
     for number, line in enumerate(text_lines(path, raw), start=1):
         if not line.strip():
-            yield None
+            yield None, None
             continue
         where = f"{path}: line {number:,}"
         try:
@@ -94,13 +132,14 @@ def _json_texts(path: Path, raw: BinaryIO, column: str | None) -> Iterator[str |
             raise UserError(f"{where} is not JSON ({error}).") from error
         if not isinstance(record, dict):
             raise UserError(f"{where} is not a JSON object; one object a line is needed.")
-        if column is None or column not in record:
+        if columns.text not in record or columns.id not in (None, *record):
             strings = [key for key, value in record.items() if isinstance(value, str | None)]
-            column = choose_column(where, record, strings, column)
-        yield _json_text(where, column, record[column])
+            columns = choose_columns(where, record, strings, columns)
+        text = _json_text(where, columns.text, record[columns.text])
+        yield text, columns.id and _json_id(where, columns.id, record[columns.id])
 
 
-def _json_text(where: str, column: str, value: Any) -> str | None:
+def _json_text(where: str, column: str | None, value: Any) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
@@ -111,30 +150,37 @@ def _json_text(where: str, column: str, value: Any) -> str | None:
     return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _read_csv(path: Path, raw: BinaryIO, column: str | None) -> Iterator[pa.Array]:
-    return _batches(_csv_texts(path, raw, column))
+def _json_id(where: str, column: str, value: Any) -> str | None:
+    # In Python, though not in JSON, true is a whole number.
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return str(value) if whole else _json_text(where, column, value)
 
 
-def _csv_texts(path: Path, raw: BinaryIO, column: str | None) -> Iterator[str | None]:
-    rows = _csv_rows(path, raw)
+def _read_csv(path: Path, raw: BinaryIO, columns: Columns) -> Iterator[pa.RecordBatch]:
+    return _batches(_csv_rows(path, raw, columns))
+
+
+def _csv_rows(path: Path, raw: BinaryIO, columns: Columns) -> Iterator[Row]:
+    rows = _csv_cells(path, raw)
     _, header = next(rows, (0, []))
-    position = None
+    positions: list[int] = []
     for line, row in rows:
         if not row:
-            yield None
+            yield None, None
             continue
         if len(row) != len(header):
             raise UserError(
                 f"{path}: line {line:,} has {len(row)} cells, but the first line names "
                 f"{len(header)} columns."
             )
-        if position is None:
+        if not positions:
             strings = [name for name, cell in zip(header, row, strict=True) if not _is_number(cell)]
-            position = header.index(choose_column(path, header, strings, column))
-        yield row[position]
+            chosen = choose_columns(path, header, strings, columns)
+            positions = [header.index(name) for name in chosen if name is not None]
+        yield row[positions[0]], row[positions[1]] if columns.id is not None else None
 
 
-def _csv_rows(path: Path, raw: BinaryIO) -> Iterator[tuple[int, list[str]]]:
+def _csv_cells(path: Path, raw: BinaryIO) -> Iterator[tuple[int, list[str]]]:
     """Yield each row with the line it starts on."""
     lines = (line + "\n" for line in text_lines(path, raw))
     # Tab-separated text has no quoting: a quotation mark there is a quotation mark.
@@ -162,29 +208,28 @@ def _is_number(cell: str) -> bool:
     return True
 
 
-def _read_parquet(path: Path, raw: BinaryIO, column: str | None) -> Iterator[pa.Array]:
+def _read_parquet(path: Path, raw: BinaryIO, columns: Columns) -> Iterator[pa.RecordBatch]:
     try:
         file = pq.ParquetFile(raw)
-        schema = file.schema_arrow
-        strings = [field.name for field in schema if is_text(field.type)]
-        column = choose_column(path, schema.names, strings, column)
-        for batch in file.iter_batches(batch_size=8192, columns=[column]):
-            yield column_texts(path, batch, column)
+        chosen = table_columns(path, file.schema_arrow, columns)
+        wanted = [name for name in chosen if name is not None]
+        for batch in file.iter_batches(batch_size=8192, columns=wanted):
+            yield table_rows(path, batch, chosen)
     except (pa.ArrowException, OSError) as error:
         raise UserError(f"cannot read {path}: it is cut off or damaged ({error}).") from error
 
 
-def _batches(texts: Iterator[str | None]) -> Iterator[pa.Array]:
-    batch: list[str | None] = []
+def _batches(rows: Iterator[Row]) -> Iterator[pa.RecordBatch]:
+    batch: list[Row] = []
     size = 0
-    for text in texts:
-        batch.append(text)
-        size += len(text or "") + 1
+    for row in rows:
+        batch.append(row)
+        size += len(row[0] or "") + 1
         if size >= BLOCK:
-            yield pa.array(batch, pa.string())
+            yield _rows(*(pa.array(values, pa.string()) for values in zip(*batch, strict=True)))
             batch, size = [], 0
     if batch:
-        yield pa.array(batch, pa.string())
+        yield _rows(*(pa.array(values, pa.string()) for values in zip(*batch, strict=True)))
 
 
 READERS: dict[str, Reader] = {

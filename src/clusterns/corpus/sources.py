@@ -14,12 +14,12 @@ from datasets import load_dataset
 from huggingface_hub import HfApi
 
 from clusterns.corpus.formats import (
-    choose_column,
-    column_texts,
+    Columns,
     file_format,
     is_data_file,
-    is_text,
     read_file,
+    table_columns,
+    table_rows,
 )
 from clusterns.errors import UserError
 
@@ -50,9 +50,13 @@ class FileSource:
 
     def batches(self, column: str | None, advance: Advance) -> Iterator[pa.Array]:
         """Yield the texts in batches, and tell ``advance`` how many more bytes were read."""
+        return (rows.column("text") for rows in self.rows(Columns(column), advance))
+
+    def rows(self, columns: Columns, advance: Advance) -> Iterator[pa.RecordBatch]:
+        """Yield the same batches with the ids of the texts beside them."""
         done = 0
         with _readable(self.path), self.path.open("rb") as raw:
-            for batch in read_file(self.path, raw, column):
+            for batch in read_file(self.path, raw, columns):
                 yield batch
                 advance(raw.tell() - done)
                 done = raw.tell()
@@ -74,6 +78,10 @@ class HubSource:
 
     def batches(self, column: str | None, advance: Advance) -> Iterator[pa.Array]:
         """Yield the texts in batches, and tell ``advance`` how many more bytes were read."""
+        return (rows.column("text") for rows in self.rows(Columns(column), advance))
+
+    def rows(self, columns: Columns, advance: Advance) -> Iterator[pa.RecordBatch]:
+        """Yield the same batches with the ids of the texts beside them."""
         try:
             dataset = load_dataset(
                 self.name,
@@ -83,11 +91,10 @@ class HubSource:
                 streaming=True,
             )
             for table in dataset.with_format("arrow").iter(batch_size=8192):
-                strings = [field.name for field in table.schema if is_text(field.type)]
-                column = choose_column(self.name, table.column_names, strings, column)
-                texts = column_texts(self.name, table, column)
-                yield texts
-                advance(texts.nbytes)
+                chosen = table_columns(self.name, table.schema, columns)
+                rows = table_rows(self.name, table, chosen)
+                yield rows
+                advance(rows.nbytes)
         except UserError:
             raise
         except Exception as error:  # whatever the network, the Hub or a damaged file brings

@@ -12,7 +12,8 @@ import logging
 import math
 import uuid
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -28,6 +29,7 @@ from clusterns.files import whole_file
 Vectors = NDArray[np.float32]
 Task = Literal["query", "document"]
 BATCHES_A_CALL = 8  # more bring the padding back, fewer leave little to share over devices
+TEXTS_A_COUNT = 1024  # the tokenizer's answer for a million long texts would fill the memory
 
 
 class Encoder(Protocol):
@@ -94,30 +96,13 @@ class Embedder:
     def _encode(self, sentences: list[str], task: Task | None) -> Vectors:
         # Queries and documents may have prompts of their own.
         encode = getattr(self.model, f"encode_{task}", None) if task else None
-        encode = encode or self.model.encode
-        order = np.argsort([-count for count in self._count(sentences)], kind="stable")
+        encode = partial(
+            encode or self.model.encode, batch_size=self.batch_size, show_progress_bar=False
+        )
         slab = self.batch_size * BATCHES_A_CALL
-        parts: list[Vectors] = []
         with tqdm(total=len(sentences), desc="Encode", disable=not self.progress) as bar:
-            for rows in np.split(order, range(slab, len(order), slab)):
-                chunk = [sentences[row] for row in rows]
-                answer = encode(chunk, batch_size=self.batch_size, show_progress_bar=False)
-                part = np.asarray(answer, dtype=np.float32)
-                if part.ndim != 2 or len(part) != len(chunk):
-                    raise UserError(
-                        f"the model gave an answer of shape {part.shape} for {len(chunk)} "
-                        "sentences: it is not a sentence encoder, or its vectors differ in length."
-                    )
-                _same_dimension(parts[0].shape[1] if parts else self.dimension, part.shape[1])
-                parts.append(part)
-                bar.update(len(chunk))
-        vectors = np.empty((len(sentences), parts[0].shape[1]), dtype=np.float32)
-        vectors[order] = np.concatenate(parts)
-        broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-        if len(broken):
-            raise UserError(
-                f"the model gave NaN or infinity for {len(broken)} of {len(sentences)} sentences, "
-                f"the first is {sentences[broken[0]][:80]!r}."
+            vectors = encode_longest_first(
+                encode, sentences, self._count(sentences), slab, bar.update
             )
         self.encoded += len(sentences)
         return vectors
@@ -141,13 +126,53 @@ class Embedder:
         return sum(count > limit for count in counts) / max(1, len(counts))
 
 
+def encode_longest_first(
+    encode: Callable[[list[str]], Any],
+    sentences: Sequence[str],
+    counts: Sequence[int],
+    slab: int,
+    advance: Callable[[int], object],
+) -> Vectors:
+    """Encode sentences sorted by their token ``counts``, ``slab`` a call: (n, d) in their order.
+
+    ``advance`` is told how many more are done. Vectors that cannot be right are refused.
+    """
+    order = np.argsort([-count for count in counts], kind="stable")
+    vectors: Vectors | None = None
+    for rows in np.split(order, range(slab, len(order), slab)):
+        chunk = [sentences[row] for row in rows]
+        part = np.asarray(encode(chunk), dtype=np.float32)
+        if part.ndim != 2 or len(part) != len(chunk):
+            raise UserError(
+                f"the model gave an answer of shape {part.shape} for {len(chunk)} sentences: "
+                "it is not a sentence encoder, or its vectors differ in length."
+            )
+        if vectors is None:
+            vectors = np.empty((len(sentences), part.shape[1]), dtype=np.float32)
+        _same_dimension(vectors.shape[1], part.shape[1])
+        vectors[rows] = part
+        advance(len(chunk))
+    assert vectors is not None, "no sentence to encode"
+    broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if len(broken):
+        raise UserError(
+            f"the model gave NaN or infinity for {len(broken)} of {len(sentences)} sentences, "
+            f"the first is {sentences[broken[0]][:80]!r}."
+        )
+    return vectors
+
+
 def token_counts(model: Encoder, sentences: list[str]) -> list[int]:
     """How many tokens sentences have; words, where the model has no tokenizer of Transformers."""
     tokenizer = getattr(model, "tokenizer", None)
     if not sentences or not isinstance(tokenizer, PreTrainedTokenizerBase):
         return [len(sentence.split()) for sentence in sentences]
-    ids = tokenizer(sentences, truncation=False, padding=False, verbose=False)["input_ids"]
-    return [len(one) for one in ids]
+    counts: list[int] = []
+    for start in range(0, len(sentences), TEXTS_A_COUNT):
+        few = sentences[start : start + TEXTS_A_COUNT]
+        ids = tokenizer(few, truncation=False, padding=False, verbose=False)["input_ids"]
+        counts += [len(one) for one in ids]
+    return counts
 
 
 def _same_dimension(before: int | None, now: int) -> None:
@@ -162,6 +187,7 @@ def fingerprint(model: Encoder) -> str:
         repr(model),
         getattr(model, "prompts", None),
         getattr(model, "truncate_dim", None),
+        *filter(None, [getattr(model, "default_prompt_name", None)]),
     ):
         digest.update(repr(part).encode())
     tokenizer = getattr(model, "tokenizer", None)

@@ -1,0 +1,206 @@
+"""``clusterns encode``: a corpus and a model in, a folder of vectors out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from clusterns.encoding import EncodeReport, Share
+
+
+class Format(str, Enum):
+    """What can be asked for with --format."""
+
+    parquet = "parquet"
+    npy = "npy"
+
+
+class Precision(str, Enum):
+    """What can be asked for with --precision."""
+
+    float32 = "float32"
+    int8 = "int8"
+    uint8 = "uint8"
+    binary = "binary"
+    ubinary = "ubinary"
+
+
+def encode(
+    corpus: Annotated[
+        list[str],
+        typer.Argument(
+            help="Text to encode: .txt, .jsonl, .csv, .tsv or .parquet files (also .gz, .xz, "
+            ".zst), folders of them, or Hub datasets as owner/name[:config[:split]]. Every line or "
+            "row gets a vector, in order; one without text gets that of the empty text.",
+            show_default=False,
+        ),
+    ],
+    model: Annotated[
+        str,
+        typer.Option(
+            help="A run folder, a SentenceTransformer's path or Hub name, a plain Transformers "
+            "encoder (with --pooling; minibert is the one inside this package), or a text file of "
+            "word vectors in GloVe's format.",
+            show_default=False,
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            help="Folder to write. Shards that are in it stay; shards of another model, corpus or "
+            "setting are refused.",
+            show_default=False,
+        ),
+    ],
+    format: Annotated[
+        Format,
+        typer.Option(
+            help="parquet: shard-00000.parquet with the columns id and embedding. npy: "
+            "shard-00000.npy with the vectors and ids-00000.npy."
+        ),
+    ] = Format.parquet,
+    shard: Annotated[
+        str,
+        typer.Option(
+            metavar="I/N",
+            help="On N machines: make every N-th shard only. I counts from 0.",
+        ),
+    ] = "0/1",
+    shard_size: Annotated[
+        int, typer.Option(min=1, help="Texts a shard; at most one shard is lost by a stop.")
+    ] = 50_000,
+    normalize: Annotated[bool, typer.Option("--normalize", help="Vectors of length 1.")] = False,
+    precision: Annotated[
+        Precision,
+        typer.Option(
+            help="Numbers to write. int8 and uint8 are spread over the range that the first 10,000 "
+            "texts have in each dimension, kept in the manifest; binary and ubinary keep the signs, "
+            "eight to a byte."
+        ),
+    ] = Precision.float32,
+    column: Annotated[
+        str | None, typer.Option(help="Column of the text in tables and JSON lines.")
+    ] = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the ids (strings or whole numbers, written as strings); rows with "
+            "neither id nor text are left out. Without it: the number of the line or row over all "
+            "of CORPUS, from 0.",
+            show_default=False,
+        ),
+    ] = None,
+    batch_size: Annotated[
+        int,
+        typer.Option(min=1, help="Texts a forward pass; may differ when you go on."),
+    ] = 32,
+    pooling: Annotated[
+        str | None,
+        typer.Option(
+            help="How a plain encoder's token vectors become one: cls, mean, max, lasttoken, "
+            "first-last-avg or embedding-avg.",
+            show_default=False,
+        ),
+    ] = None,
+    max_length: Annotated[
+        int | None,
+        typer.Option(
+            min=3,
+            help="Tokens to read of each text. Without it: what the model says.",
+            show_default=False,
+        ),
+    ] = None,
+    device: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="cpu, cuda:0, ... May be given several times: a process each. Without it: every "
+            "accelerator here, or the processor.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Encode a corpus of any size into shards of vectors.
+
+    A first one:     clusterns encode corpus.txt --model runs/first --output vectors
+
+    Go on after a stop:  the same command again; finished shards are kept, the result is the same.
+
+    On four machines:  the same command with --shard 0/4, 1/4, 2/4 and 3/4
+
+    For a search index:  clusterns encode corpus.txt --model runs/first --output small --normalize
+    --precision int8
+
+    Rows with ids of their own:  clusterns encode docs.jsonl --column body --id-column key --model
+    runs/first --output vectors
+    """
+    from clusterns.cli.quiet import quiet_libraries
+    from clusterns.console import answers, say
+    from clusterns.encoding import (
+        EncodeSettings,
+        Shards,
+        Share,
+        all_devices,
+        check_devices,
+        encode_corpus,
+    )
+    from clusterns.evaluation.models import load_model
+
+    quiet_libraries()
+    share = Share.parse(shard)
+    settings = EncodeSettings(
+        format=format.value,
+        precision=precision.value,
+        normalize=normalize,
+        shard_size=shard_size,
+        column=column,
+        id_column=id_column,
+    )
+    devices = check_devices(device or all_devices())
+    if len(devices) > 1:  # else Python counts the locks of the pool's processes as leaks, aloud
+        os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker")
+    try:
+        encoder = load_model(model, pooling, max_length, devices[0] if len(devices) == 1 else "cpu")
+        report = encode_corpus(
+            corpus,
+            encoder,
+            output,
+            settings,
+            name=model,
+            share=share,
+            batch_size=batch_size,
+            devices=devices,
+        )
+    except KeyboardInterrupt:
+        say("Stopped. The finished shards are kept: go on with the same command.")
+        sys.exit(130)
+    for line in _told(report, share, encoder.max_seq_length):
+        say(line)
+    if not report.missing:
+        texts = f"{report.texts:,} texts in {report.shards:,} {format.value} shards in {output}:"
+        answers.print(texts, markup=False, soft_wrap=True)
+        answers.print(Shards(output, format.value).how_to_open(), markup=False, soft_wrap=True)
+
+
+def _told(report: EncodeReport, share: Share, limit: int | None) -> list[str]:
+    """What a user should know, a line each."""
+    lines = [f"{report.encoded:,} of {report.texts:,} texts were encoded in this call."]
+    if report.truncated:
+        lines.append(
+            f"{report.truncated:,} of them ({report.truncated / report.encoded:.1%}) are longer "
+            f"than {limit} tokens: only their beginning is in their vector."
+        )
+    if report.empty:
+        lines.append(f"{report.empty:,} of them are empty.")
+    if report.missing:
+        shares = sorted({number % share.count for number in report.missing})
+        lines.append(
+            f"{len(report.missing):,} of {report.shards:,} shards are still to come, from --shard "
+            f"{', '.join(f'{index}/{share.count}' for index in shares)}."
+        )
+    return lines

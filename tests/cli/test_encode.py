@@ -1,0 +1,148 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from clusterns import encoding
+from clusterns.cli import main
+from clusterns.evaluation.models import load_model
+
+Run = Callable[..., tuple[int, str, str]]
+TEXTS = ["a river", "the town " * 60, "", "music and song", "a river"]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run the program in this process; gives exit code, stdout and stderr."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+    def call(*arguments: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["clusterns", "encode", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def model(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run folder with a finished model."""
+    run_folder = tmp_path_factory.mktemp("run")
+    load_model(str(tiny_bert), "mean").save(str(run_folder / "model"))
+    return run_folder
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("\n".join(json.dumps({"key": n, "body": t}) for n, t in enumerate(TEXTS)))
+    return path
+
+
+def opened(snippet: str) -> Any:
+    names: dict[str, Any] = {}
+    exec(snippet, names)
+    return names["vectors"]
+
+
+@pytest.mark.parametrize("form", ["parquet", "npy"])
+def test_the_printed_lines_open_what_was_written(
+    form: str, run: Run, corpus: Path, model: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "out"
+    code, out, err = run(
+        corpus, "--model", model, "--output", output, "--format", form, "--shard-size", 2,
+        "--column", "body", "--batch-size", 2,
+    )  # fmt: skip
+    assert code == 0, err
+    assert "5 of 5 texts were encoded in this call" in err
+    assert "1 of them (20.0%) are longer than 64 tokens" in err
+    assert "1 of them are empty" in err
+    head, snippet = out.split("\n", 1)
+    assert head == f"5 texts in 3 {form} shards in {output}:"
+    vectors = opened(snippet)
+    if form == "parquet":
+        assert vectors["id"][:] == [0, 1, 2, 3, 4]
+        vectors = vectors.with_format("numpy")["embedding"][:]
+    expected = SentenceTransformer(str(model / "model"), device="cpu").encode(TEXTS)
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+
+
+def test_shares_say_what_is_still_to_come(
+    run: Run, corpus: Path, model: Path, tmp_path: Path
+) -> None:
+    arguments = [corpus, "--model", model, "--output", tmp_path / "out", "--shard-size", 1]
+    arguments += ["--column", "body", "--id-column", "key"]
+    code, out, err = run(*arguments, "--shard", "1/3")
+    assert (code, out) == (0, "")
+    assert "2 of 5 texts were encoded in this call" in err
+    assert "3 of 5 shards are still to come, from --shard 0/3, 2/3." in err
+    code, out, err = run(*arguments)
+    assert code == 0, err
+    assert "3 of 5 texts were encoded in this call" in err
+    assert opened(out.split("\n", 1)[1])["id"][:] == ["0", "1", "2", "3", "4"]
+
+
+def test_a_stop_says_how_to_go_on(
+    run: Run, corpus: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(encoding, "encode_corpus", stopped)
+    code, _, err = run(corpus, "--model", model, "--output", tmp_path / "out")
+    assert code == 130
+    assert "go on with the same command" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--shard", "2/2"], "--shard 2/2: write i/n for share i of n, counted from 0"),
+        (["--pooling", "cls"], "--pooling cls does not go with"),
+        (["--column", "title"], "has no column 'title'"),
+        (["--id-column", "title"], "has no column 'title'"),
+        (["--device", "gpu"], "--device gpu: "),
+        (["--device", "cpu", "--device", "cuda:99"], "--device cuda:99: "),
+        (["--shard-size", "0"], "--shard-size"),
+        (["--precision", "int4"], "--precision"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_nothing_is_written(
+    options: list[str], says: str, run: Run, corpus: Path, model: Path, tmp_path: Path
+) -> None:
+    code, out, err = run(corpus, "--model", model, "--output", tmp_path / "out", *options)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert "Traceback" not in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_another_model_is_refused(
+    run: Run, corpus: Path, model: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    arguments = [corpus, "--output", tmp_path / "out", "--column", "body"]
+    assert run(*arguments, "--model", model)[0] == 0
+    before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    code, _, err = run(*arguments, "--model", tiny_bert, "--pooling", "cls")
+    assert code == 2
+    assert f"holds vectors of another model ({model}, fingerprint" in err.replace("\n", "")
+    assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+
+
+def test_help_teaches(run: Run) -> None:
+    code, out, _ = run("--help")
+    assert code == 0
+    for words in ("--shard", "--precision", "--id-column", "the same command again"):
+        assert words in out
