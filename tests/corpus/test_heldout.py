@@ -1,8 +1,13 @@
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
 from datasets import Dataset
 
-from clusterns.corpus import split_heldout
+from clusterns.corpus import prepare_corpus, split_heldout
 
 TEXTS = [f"text {number}" for number in range(100)]
 
@@ -19,3 +24,34 @@ def test_at_most_a_tenth_and_the_seed_decides() -> None:
     assert len(split_heldout(dataset, 1000, seed=0)[1]) == 10
     assert split_heldout(dataset, 5, seed=1)[1] == split_heldout(dataset, 5, seed=1)[1]
     assert split_heldout(dataset, 5, seed=1)[1] != split_heldout(dataset, 5, seed=2)[1]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_split_is_the_one_of_recorded_runs(seed: int) -> None:
+    """Also where rows at an end, or two neighbours, are kept out."""
+    rows, heldout = split_heldout(Dataset.from_dict({"text": TEXTS}), 10, seed)
+    chosen = set(np.random.default_rng(seed).choice(100, 10, replace=False).tolist())
+    assert heldout == [TEXTS[row] for row in sorted(chosen)]
+    assert rows["text"][:] == [TEXTS[row] for row in range(100) if row not in chosen]
+
+
+def test_rows_in_an_order_of_their_own_stay_in_it() -> None:
+    dataset = Dataset.from_dict({"text": TEXTS}).select(range(99, -1, -1))
+    rows, heldout = split_heldout(dataset, 10, seed=0)
+    assert rows["text"][:] == [text for text in TEXTS[::-1] if text not in heldout]
+
+
+def test_too_few_rows_to_keep_any_out() -> None:
+    rows, heldout = split_heldout(Dataset.from_dict({"text": TEXTS[:9]}), 5, seed=0)
+    assert (rows["text"][:], heldout) == (TEXTS[:9], [])
+
+
+def test_rows_stay_on_disk(tmp_path: Path) -> None:
+    lines = 50_000
+    (tmp_path / "corpus.txt").write_text("\n".join(f"line {n}" for n in range(lines)))
+    corpus = prepare_corpus([str(tmp_path / "corpus.txt")], cache=tmp_path, progress=False)
+    before = pa.total_allocated_bytes()
+    rows, _ = split_heldout(corpus.dataset, 20, seed=0)
+    # A number for each row would be 8 bytes.
+    assert pa.total_allocated_bytes() - before < lines
+    assert len(rows) == lines - 20

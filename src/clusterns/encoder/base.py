@@ -15,11 +15,11 @@ from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineMod
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Module, Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
-from torch import nn
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from clusterns.console import say
 from clusterns.encoder.denoising import Denoising
+from clusterns.encoder.first_position import train_every_position
 from clusterns.encoder.head import TrainingHead
 from clusterns.encoder.masked_lm import MaskedLMHead
 from clusterns.errors import UserError
@@ -162,30 +162,9 @@ def pooling_of(model: SentenceTransformer) -> str | None:
     return None
 
 
-def set_dropout(model: SentenceTransformer, probability: float) -> None:
-    """Change the dropout of a loaded model; its configuration, which is saved, stays as it was."""
-    for module in model.modules():
-        if isinstance(module, nn.Dropout):
-            module.p = probability
-        for name, value in vars(module).items():
-            if name.endswith("dropout") and isinstance(value, float):
-                setattr(module, name, probability)
-
-
-def has_dropout(model: SentenceTransformer) -> bool:
-    """Whether two passes of the same sentence differ in training."""
-    return any(
-        (isinstance(module, nn.Dropout) and module.p > 0)
-        or any(
-            n.endswith("dropout") and isinstance(v, float) and v > 0
-            for n, v in vars(module).items()
-        )
-        for module in model.modules()
-    )
-
-
 def without_training_parts(model: SentenceTransformer) -> SentenceTransformer:
     """The model for users: the same modules without the train-only heads, all of them built in."""
+    train_every_position(model)
     modules: list[Module] = [
         m for m in model if not isinstance(m, TrainingHead | MaskedLMHead | Denoising)
     ]

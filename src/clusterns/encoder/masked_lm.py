@@ -15,6 +15,9 @@ from transformers.modeling_outputs import BaseModelOutput
 from clusterns.console import say
 from clusterns.errors import UserError
 
+# The library's label of a token that is not masked.
+NOT_MASKED = -100
+
 
 class MaskedLMHead(Module):
     """The part of a masked-LM model that lies above its encoder.
@@ -34,17 +37,18 @@ class MaskedLMHead(Module):
         self.masked_lm = masked_lm
 
     def forward(self, features: dict[str, Tensor | Any], **kwargs: Any) -> dict[str, Tensor | Any]:
-        """Add the masked-LM loss where labels are given."""
+        """Add the mean masked-LM loss where labels are given; 0 where no token is masked."""
         if "masked_lm_labels" in features:
+            # A head looks at each position on its own: only the masked ones go through it, in one
+            # row. Logits of all positions would take more memory than the encoder.
+            masked = features["masked_lm_labels"] != NOT_MASKED
+            labels = features["masked_lm_labels"][masked]
             encoder = getattr(self.masked_lm, self.masked_lm.base_model_prefix)
-            encoder.hidden_states = features["token_embeddings"]
-            output = self.masked_lm(
-                input_ids=features["input_ids"],
-                attention_mask=features["attention_mask"],
-                labels=features["masked_lm_labels"],
-            )
+            encoder.hidden_states = features["token_embeddings"][masked][None]
+            logits = self.masked_lm(input_ids=features["input_ids"][masked][None]).logits[0]
             encoder.hidden_states = None
-            features["masked_lm_loss"] = output.loss
+            losses = F.cross_entropy(logits, labels, reduction="sum")
+            features["masked_lm_loss"] = losses / max(len(labels), 1)
         return features
 
     def save(self, output_path: str, *args: Any, **kwargs: Any) -> None:

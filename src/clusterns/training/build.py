@@ -13,6 +13,7 @@ from clusterns.encoder import (
     add_denoising,
     add_masked_lm_head,
     add_training_head,
+    draw_dropout_fast,
     has_dropout,
     is_sentence_transformer,
     load_base,
@@ -21,6 +22,7 @@ from clusterns.encoder import (
     prompt_encoder,
     resolve_base,
     set_dropout,
+    train_first_position_only,
 )
 from clusterns.errors import UserError
 from clusterns.losses import ContrastiveLoss
@@ -59,12 +61,22 @@ def build_model(recipe: Recipe) -> SentenceTransformer:
         add_denoising(model, base, recipe.templates, dropout=recipe.denoising == "dropout")
     if recipe.masked_lm_weight:
         add_masked_lm_head(model, base)
+    _make_fast(model, recipe)
     card = model.model_card_data
     card.generate_widget_examples = False
     name = Path(base).name
     names = PROMPT_METHOD_NAMES if recipe.templates else METHOD_NAMES
     card.model_name = f"{name} trained with {names[recipe.method]}"
     return model
+
+
+def _make_fast(model: SentenceTransformer, recipe: Recipe) -> None:
+    """The same training for less work, where the model allows it."""
+    if model.device.type == "cpu":
+        draw_dropout_fast(model)
+    # A template's vector is at its mask, and the masked-LM objective reads every position.
+    if not recipe.templates and not recipe.masked_lm_weight:
+        train_first_position_only(model)
 
 
 def build_loss(recipe: Recipe, model: SentenceTransformer, texts: Any) -> ContrastiveLoss:
