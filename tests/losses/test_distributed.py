@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -58,20 +61,30 @@ def steps(settings: dict, rank: int = 0, world: int = 1) -> dict[str, Tensor]:
     }
 
 
-def process(rank: int, world: int, folder: str) -> None:
-    os.environ.update(MASTER_ADDR="localhost", RANK=str(rank), WORLD_SIZE=str(world))
-    dist.init_process_group(
-        "gloo", init_method=f"file://{folder}/store", rank=rank, world_size=world
-    )
+def start_two(function: Callable[..., None], *args: Any) -> None:
+    """Run ``function(rank, *args)`` in two processes, which a server with all imports done forks."""
+    multiprocessing.set_forkserver_preload(["clusterns.training.run"])
+    mp.start_processes(function, args, nprocs=2, start_method="forkserver")
+
+
+def join(rank: int, folder: Path) -> None:
+    """Meet the other process in ``folder``."""
+    torch.set_num_threads(1)
+    place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2}
+    os.environ.update({key: str(value) for key, value in place.items()})
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
+
+
+def process(rank: int, folder: Path) -> None:
+    join(rank, folder)
     for name, settings in SETTINGS.items():
-        torch.save(steps(settings, rank, world), f"{folder}/{name}-{rank}.pt")
-    dist.destroy_process_group()
+        torch.save(steps(settings, rank, 2), folder / f"{name}-{rank}.pt")
 
 
 @pytest.fixture(scope="module")
 def two_processes(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ranks")
-    mp.spawn(process, args=(2, str(folder)), nprocs=2)
+    start_two(process, folder)
     return folder
 
 

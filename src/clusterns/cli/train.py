@@ -105,6 +105,7 @@ def train(
         RunFolder,
         check_batches,
         estimate,
+        first_process_does,
         load_recipe,
         parse_changes,
         processes,
@@ -115,7 +116,8 @@ def train(
     if output is None and not dry_run:
         raise UserError("name the run folder with --output.")
     folder = RunFolder(output) if output is not None else None
-    if folder is not None and processes().is_main_process:
+    if folder is not None:
+        # By each process: none can begin the run before all have joined to read the corpus.
         folder.check(resume)
     begun = folder.record["corpus"] if folder is not None and resume else None
     if begun is not None and folder is not None:
@@ -146,8 +148,8 @@ def train(
         say(f"The run in {folder.path} is finished: its model is {folder.model}.")
         return
 
-    with processes().main_process_first():
-        text = prepare_corpus(**reading)
+    # The others find it in the cache.
+    text = first_process_does(lambda: prepare_corpus(**reading)) or prepare_corpus(**reading)
     say(text.report.summary())
     rows, heldout = split_heldout(text.dataset, chosen.heldout, chosen.seed)
     check_batches(chosen, len(rows))

@@ -10,9 +10,10 @@ import torch.nn.functional as F
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
+from clusterns.losses.batch import Batch
 from clusterns.losses.centroids import Centroids, Neighbours, farthest_from_last
-from clusterns.losses.contrastive import Batch, ContrastiveLoss
-from clusterns.losses.distributed import broadcast, world_size
+from clusterns.losses.contrastive import ContrastiveLoss
+from clusterns.losses.distributed import broadcast, rank, total, world_size
 from clusterns.losses.functional import (
     bidirectional_margin,
     cosine_matrix,
@@ -122,26 +123,34 @@ class ClusterNSLoss(ContrastiveLoss):
         neighbours = self._cluster(batch)
         if neighbours is None:
             return super().compare(batch)
-        hard, wanted_cluster = self._roles(neighbours)
-        same_cluster = wanted_cluster[batch.targets][:, None] == neighbours.nearest
-        same_cluster = same_cluster.scatter(1, batch.targets[:, None], False)
+        hard, cluster = self._roles(neighbours)
 
-        negatives = weights = None
-        if self.hard_negatives != "none":
-            negatives = neighbours.similarities[batch.targets]
-            weights = self._hard_negative_weights(hard, batch.targets)
-        loss = info_nce(
-            batch.similarities,
-            batch.targets,
-            self.temperature,
-            excluded=same_cluster if self.false_negatives == "mask" else None,
-            extra_positives=same_cluster if self.false_negatives == "positives" else None,
-            negatives=negatives,
-            negative_weights=weights,
-        ).mean()
+        def compare_rows(rows: Batch) -> tuple[Tensor, ...]:
+            similarities = rows.similarities()
+            same_cluster = cluster[rows.targets][:, None] == neighbours.nearest
+            same_cluster = same_cluster.scatter(1, rows.targets[:, None], False)
+            negatives = weights = None
+            if self.hard_negatives != "none":
+                negatives = neighbours.similarities[rows.targets]
+                weights = self._hard_negative_weights(hard, rows.targets)
+            losses = info_nce(
+                similarities,
+                rows.targets,
+                self.temperature,
+                excluded=same_cluster if self.false_negatives == "mask" else None,
+                extra_positives=same_cluster if self.false_negatives == "positives" else None,
+                negatives=negatives,
+                negative_weights=weights,
+            )
+            if self.false_negatives != "margin":
+                return (losses,)
+            return losses, self._margins(rows, similarities, same_cluster), same_cluster.sum(1)
+
+        losses, *margins = batch.by_rows(compare_rows)
+        loss = losses.mean()
         self.parts["contrastive_loss"] = loss.detach()
-        if self.false_negatives == "margin":
-            margin = self._margin(batch, same_cluster)
+        if margins:
+            margin = self._mean_margin(*margins)
             self.parts["margin_loss"] = margin.detach()
             loss = loss + self.margin_weight * margin
         return loss
@@ -169,7 +178,10 @@ class ClusterNSLoss(ContrastiveLoss):
     @torch.no_grad()
     def _first_centroids(self, batch: Batch) -> Tensor:
         if self.corpus_vectors is not None:
-            return global_centroids(self.corpus_vectors(), len(self.centroids), self.seed)
+            if rank() > 0:  # the first process embeds the corpus for all
+                return torch.empty_like(self.centroids.vectors)
+            vectors = self.corpus_vectors().to(self.centroids.vectors)
+            return global_centroids(vectors, len(self.centroids), self.seed)
         others = batch.all_positives if self.variant == "released" else batch.all_anchors
         similarities = cosine_matrix(batch.all_anchors, others)
         generator = torch.Generator().manual_seed(self.seed)
@@ -196,19 +208,22 @@ class ClusterNSLoss(ContrastiveLoss):
             return chosen.sum(0) + (self.hard_negative_weight - 1) * chosen[targets]
         return self.hard_negative_weight * chosen.sum(0)
 
-    def _margin(self, batch: Batch, same_cluster: Tensor) -> Tensor:
-        """Bidirectional margin over this process's pairs, scaled so that the mean of the processes
-        is the mean over all pairs."""
-        to_own_positive = batch.similarities.gather(1, batch.targets[:, None])
+    def _margins(self, rows: Batch, similarities: Tensor, same_cluster: Tensor) -> Tensor:
+        """(n,) sums of the bidirectional margin loss over each row's (n, N) cells."""
+        to_own_positive = similarities.gather(1, rows.targets[:, None])
         if self.variant == "released":
-            delta = (batch.similarities - to_own_positive).masked_fill(~same_cluster, 0.0)
-            return bidirectional_margin(delta, self.alpha, self.beta).mean()
-        delta = cosine_matrix(batch.anchors, batch.all_anchors) - to_own_positive
-        cells = bidirectional_margin(delta, self.alpha, self.beta) * same_cluster
-        pairs = same_cluster.sum()
-        if world_size() > 1:
-            torch.distributed.all_reduce(pairs)
-        return cells.sum() * world_size() / pairs.clamp(min=1)
+            delta = (similarities - to_own_positive).masked_fill(~same_cluster, 0.0)
+            return bidirectional_margin(delta, self.alpha, self.beta).sum(1)
+        delta = cosine_matrix(rows.anchors, rows.all_anchors) - to_own_positive
+        return (bidirectional_margin(delta, self.alpha, self.beta) * same_cluster).sum(1)
+
+    def _mean_margin(self, sums: Tensor, pairs: Tensor) -> Tensor:
+        """The mean over the false-negative pairs, (n,) sums and numbers; the released code's is
+        over all cells. It is scaled so that the mean of the processes is the mean over all of
+        theirs."""
+        if self.variant == "released":
+            return sums.mean() / (world_size() * len(sums))
+        return sums.sum() * world_size() / total(pairs.sum()).clamp(min=1)
 
     @torch.no_grad()
     def diagnostics(self) -> dict[str, float]:
@@ -216,15 +231,18 @@ class ClusterNSLoss(ContrastiveLoss):
         values = super().diagnostics()
         if self._last is None or not self.centroids.started:
             return values
-        anchors, _ = self._last
+        anchors = self._last[0].to(self.centroids.vectors.dtype)
         neighbours = self.centroids.nearest(anchors)
         hard, _ = self._roles(neighbours)
         near, far = (
             neighbours.similarities.gather(1, i[:, None]) for i in (neighbours.nearest, hard)
         )
-        same = neighbours.nearest[:, None] == neighbours.nearest
-        same.fill_diagonal_(False)
-        members = cosine_matrix(anchors, anchors)[same]
+        members = F.one_hot(neighbours.nearest, len(self.centroids)).to(anchors.dtype)
+        sizes = members.sum(0)
+        pairs = float((sizes * (sizes - 1)).sum())
+        # All cells of a cluster's cosine matrix sum to the square of its summed unit vectors.
+        unit = F.normalize(anchors, dim=-1)
+        alike = (members.T @ unit).square().sum() - unit.square().sum()
         between = cosine_matrix(self.centroids.vectors, self.centroids.vectors)
         k = len(between)
         return {
@@ -232,9 +250,9 @@ class ClusterNSLoss(ContrastiveLoss):
             "hard_negative_similarity": float(far.mean()),
             "nearest_centroid_similarity": float(near.mean()),
             "between_centroids_similarity": float((between.sum() - between.trace()) / (k * k - k)),
-            **({"same_cluster_similarity": float(members.mean())} if members.numel() else {}),
-            "false_negative_rate": float(same.any(1).float().mean()),
-            "clusters_with_members": float(neighbours.nearest.unique().numel()),
+            **({"same_cluster_similarity": float(alike) / pairs} if pairs else {}),
+            "false_negative_rate": float((sizes[neighbours.nearest] > 1).float().mean()),
+            "clusters_with_members": float((sizes > 0).sum()),
         }
 
     def get_config_dict(self) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,41 +11,13 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.losses import CachedLossMixin
 from torch import Tensor, nn
 
-from clusterns.losses.distributed import gather, rank
-from clusterns.losses.functional import cosine_matrix, info_nce
+from clusterns.losses.batch import Batch
+from clusterns.losses.distributed import sum_in_turn, unaveraged
+from clusterns.losses.functional import info_nce, mean_in_batch_similarity
 from clusterns.losses.masked_lm import MaskedLanguageModelling
 
 Features = Mapping[str, Tensor | Any]
 DEFAULT_MINI_BATCH = 64
-
-
-@dataclass(frozen=True)
-class Batch:
-    """Both views of a batch: this process's rows, and the rows of all processes."""
-
-    anchors: Tensor
-    """(n, d) of this process."""
-    all_anchors: Tensor
-    """(N, d) of all processes."""
-    all_positives: Tensor
-    """(N, d) of all processes."""
-    similarities: Tensor
-    """(n, N) cosines of the anchors with all positives."""
-    targets: Tensor
-    """(n,) the row of each anchor among the N."""
-
-    @classmethod
-    def of(cls, anchors: Tensor, positives: Tensor) -> Batch:
-        """Gather the (n, d) rows of every process and compare."""
-        all_anchors, all_positives = gather(anchors), gather(positives)
-        first = rank() * len(anchors)
-        return cls(
-            anchors=anchors,
-            all_anchors=all_anchors,
-            all_positives=all_positives,
-            similarities=cosine_matrix(anchors, all_positives),
-            targets=torch.arange(first, first + len(anchors), device=anchors.device),
-        )
 
 
 class ContrastiveLoss(CachedLossMixin, nn.Module):
@@ -111,11 +82,20 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
                     rows, with_grad=torch.is_grad_enabled(), copy_random_state=False
                 )
                 loss = self.calculate_loss([[vectors for vectors, _ in embedded]], back)
-        if self.masked_lm is not None:
-            mlm = self.masked_lm(self.model, columns[0])
-            self.parts["masked_lm_loss"] = mlm.detach()
-            loss = loss + self.masked_lm_weight * mlm
-        return loss
+        return loss if self.masked_lm is None else self._with_masked_lm(loss, columns[0])
+
+    def _with_masked_lm(self, loss: Tensor, features: Features) -> Tensor:
+        assert self.masked_lm is not None
+        size = None if self.in_one_call else self.mini_batch_size
+        if not (self.uses_gradient_cache and torch.is_grad_enabled()):
+            mlm = self.masked_lm(self.model, features, size)
+            total = loss + self.masked_lm_weight * mlm
+        else:
+            with unaveraged(self.model):
+                mlm = self.masked_lm(self.model, features, size, recompute=True)
+            total = sum_in_turn(self.model, self.masked_lm_weight * mlm, loss)
+        self.parts["masked_lm_loss"] = mlm.detach()
+        return total
 
     def calculate_loss(
         self,
@@ -137,7 +117,10 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
 
     def compare(self, batch: Batch) -> Tensor:
         """The contrastive objective (scalar) over this process's rows."""
-        loss = info_nce(batch.similarities, batch.targets, self.temperature).mean()
+        (losses,) = batch.by_rows(
+            lambda rows: (info_nce(rows.similarities(), rows.targets, self.temperature),)
+        )
+        loss = losses.mean()
         self.parts["contrastive_loss"] = loss.detach()
         return loss
 
@@ -146,13 +129,11 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         """The paper's curves for the last batch, computed when asked, never in the step itself."""
         if self._last is None:
             return {}
-        similarities = cosine_matrix(*self._last)
-        n = len(similarities)
-        positive = similarities.trace() / n
+        anchors, positives = (vectors.float() for vectors in self._last)
         values = {
             **self.parts,
-            "positive_similarity": positive,
-            "negative_similarity": (similarities.mean() * n - positive) / max(n - 1, 1),
+            "positive_similarity": F.cosine_similarity(anchors, positives).mean(),
+            "negative_similarity": mean_in_batch_similarity(anchors, positives),
         }
         return {name: float(value) for name, value in values.items()}
 

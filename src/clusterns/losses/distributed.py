@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
 import torch.distributed as dist
 from sentence_transformers.util import all_gather_with_grad
 from torch import Tensor
+from torch.nn.parallel import DistributedDataParallel
 
 
 def world_size() -> int:
@@ -27,3 +31,38 @@ def broadcast(tensor: Tensor) -> Tensor:
     if world_size() > 1:
         dist.broadcast(tensor, src=0)
     return tensor
+
+
+def total(count: Tensor) -> Tensor:
+    """The sum of the processes' counts (scalars), without gradient."""
+    count = count.detach().clone()
+    if world_size() > 1:
+        dist.all_reduce(count)
+    return count
+
+
+def unaveraged(model: Any) -> AbstractContextManager[None]:
+    """Within the block, forward and backward passes leave their gradients in this process."""
+    return model.no_sync() if isinstance(model, DistributedDataParallel) else nullcontext()
+
+
+def sum_in_turn(model: Any, first: Tensor, last: Tensor) -> Tensor:
+    """``first + last``, two losses (scalars) of ``model``, one after the other in the backward pass.
+
+    Data parallelism averages the gradients of the processes once a step. A loss with a gradient
+    cache does so at its end, and must be the last one; the other one runs unaveraged before it.
+
+    Args:
+        model: the model, which may be wrapped for data parallelism.
+        first: a loss whose forward pass ran within :func:`unaveraged`.
+        last: a loss with a gradient cache.
+    """
+    both = (first.detach() + last.detach()).requires_grad_()
+
+    def backward(gradient: Tensor) -> None:
+        with unaveraged(model):
+            first.backward(gradient)
+        last.backward(gradient)
+
+    both.register_hook(backward)
+    return both

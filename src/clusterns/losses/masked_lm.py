@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 from transformers import DataCollatorForLanguageModeling, PreTrainedTokenizerBase
+
+from clusterns.encoder.masked_lm import NOT_MASKED
+from clusterns.losses.distributed import total, world_size
 
 
 class MaskedLanguageModelling:
@@ -23,17 +27,66 @@ class MaskedLanguageModelling:
         self.probability = probability
         self._collator = DataCollatorForLanguageModeling(tokenizer, mlm_probability=probability)
 
-    def __call__(self, model: Any, features: Mapping[str, Any]) -> Tensor:
-        """Loss (scalar) on the tokenised sentences ``features``."""
+    def __call__(
+        self,
+        model: Any,
+        features: Mapping[str, Any],
+        mini_batch_size: int | None = None,
+        *,
+        recompute: bool = False,
+    ) -> Tensor:
+        """Mean loss (scalar) over the masked tokens; over those of all processes, it is the mean of
+        their values.
+
+        Args:
+            model: the model, which may be wrapped for data parallelism.
+            features: the tokenised sentences.
+            mini_batch_size: rows that go through the model at once. None: all.
+            recompute: keep no activations; the backward pass runs each mini-batch a second time,
+                with the same dropout masks.
+        """
+        rows = self.masked(features)
+        masked_tokens = total((rows["masked_lm_labels"] != NOT_MASKED).sum()).clamp(min=1)
+        losses = [
+            checkpoint(summed_loss, model, part, use_reentrant=False)
+            if recompute
+            else summed_loss(model, part)
+            for part in mini_batches(rows, mini_batch_size or len(rows["input_ids"]))
+        ]
+        return sum(losses[1:], losses[0]) * world_size() / masked_tokens
+
+    def masked(self, features: Mapping[str, Any]) -> dict[str, Any]:
+        """A masked copy of the tokenised sentences, with its labels."""
         original: Tensor = features["input_ids"]
         # The library masks on the host; drawn here and not in the collator, the masks follow the
         # random state of the training step, which a checkpoint restores.
         masked, labels = self._collator.torch_mask_tokens(original.cpu().clone())
-        output = model(
-            {
-                **features,
-                "input_ids": masked.to(original.device),
-                "masked_lm_labels": labels.to(original.device),
-            }
-        )
-        return output["masked_lm_loss"]
+        return {
+            **features,
+            "input_ids": masked.to(original.device),
+            "masked_lm_labels": labels.to(original.device),
+        }
+
+
+def summed_loss(model: Any, rows: Mapping[str, Any]) -> Tensor:
+    """The masked-LM losses of all masked tokens of ``rows`` (scalar)."""
+    masked_tokens = (rows["masked_lm_labels"] != NOT_MASKED).sum()
+    return model({**rows})["masked_lm_loss"] * masked_tokens
+
+
+def mini_batches(rows: Mapping[str, Any], size: int) -> Iterator[dict[str, Any]]:
+    """The rows from short to long, ``size`` at once, without columns that pad all of them."""
+    seen: Tensor = rows["attention_mask"]
+    n, width = seen.shape
+    if size >= n:
+        yield dict(rows)
+        return
+    for chosen in seen.sum(1).argsort(stable=True).split(size):
+        end = int(seen[chosen].any(0).nonzero().max()) + 1
+        part = dict(rows)
+        for key, value in rows.items():
+            if isinstance(value, Tensor) and value.ndim and len(value) == n:
+                part[key] = value[chosen]
+                if value.shape[1:2] == (width,):
+                    part[key] = part[key][:, :end]
+        yield part

@@ -14,6 +14,7 @@ from transformers import TrainingArguments as Arguments
 
 from clusterns.files import disk_errors, whole_file
 from clusterns.losses import ClusterNSLoss
+from clusterns.training.processes import any_process
 from clusterns.training.trainer import ContrastiveTrainer
 
 
@@ -114,20 +115,21 @@ class Guard(TrainerCallback):
 
 
 class Interrupt(TrainerCallback):
-    """Ctrl-C (or a polite kill) ends the run after the step, with a checkpoint. Twice: at once."""
+    """Ctrl-C (or a polite kill) ends the run after the step, with a checkpoint. Twice: at once.
+
+    It listens within its ``with`` block.
+    """
 
     def __init__(self) -> None:
         self.asked = False
         self._before: dict[signal.Signals, Any] = {}
 
-    def on_train_begin(
-        self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        """Listen. Of several processes each would stop at a step of its own: those are resumed from
-        the last checkpoint."""
-        if args.world_size > 1:
-            return
+    def __enter__(self) -> None:
         self._before = {s: signal.signal(s, self._ask) for s in (signal.SIGINT, signal.SIGTERM)}
+
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
         if self.asked:
@@ -137,16 +139,14 @@ class Interrupt(TrainerCallback):
     def on_step_end(
         self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
     ) -> None:
-        """Save and stop when asked."""
-        if self.asked:
-            control.should_save = control.should_training_stop = True
+        """Save and stop when asked; several processes agree on the step.
 
-    def on_train_end(
-        self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        """Stop listening."""
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        On GPUs they do so with a line of the log, which waits for the device anyway.
+        """
+        if args.world_size > 1 and args.device.type != "cpu" and not control.should_log:
+            return
+        if any_process(self.asked):
+            self.asked = control.should_save = control.should_training_stop = True
 
 
 class Progress(ProgressCallback):

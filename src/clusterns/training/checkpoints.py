@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from zipfile import is_zipfile
 
 from safetensors.torch import load_file, load_model, save_file
 from sentence_transformers import SentenceTransformer
@@ -80,9 +81,11 @@ def _checkpoints(folder: Path) -> list[Path]:
 def _step(checkpoint: Path) -> int | None:
     """The step of a checkpoint; None where it is not whole.
 
-    The trainer writes its state file last, so a checkpoint in which that file can be read is whole.
+    The trainer writes its state file last, so a checkpoint in which that file can be read is whole,
+    but for the random states of other processes, which may still be writing them.
     """
     try:
-        return int(trainer_state(checkpoint).global_step)
+        step = int(trainer_state(checkpoint).global_step)
     except (OSError, ValueError, TypeError):
         return None
+    return step if all(map(is_zipfile, checkpoint.glob("rng_state*.pth"))) else None

@@ -2,46 +2,54 @@
 
 from __future__ import annotations
 
-import resource
 import statistics
-import sys
 import time
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.util import batch_to_device
 
+from clusterns.errors import UserError
 from clusterns.training.build import build_collator, build_loss, build_model
+from clusterns.training.memory import Memory, columns_of, estimate_memory, gib, shortage
 from clusterns.training.recipe import Recipe
 
 TRIAL_BATCHES = 3
-# Per parameter: the weight, its gradient and AdamW's two moments, 4 bytes each.
-BYTES_PER_PARAMETER = 16
 
 
 @dataclass(frozen=True)
 class Estimate:
     """Time and memory of a run on this machine."""
 
+    recipe: Recipe
     steps: int
     seconds_per_step: float
-    peak_bytes: int
+    """Of the recipe as it is, or with the gradient cache where it would not fit."""
+    memory: Memory
     parameters: int
 
     def summary(self) -> str:
-        """Say it in a sentence."""
+        """Say it in a few sentences."""
         seconds = self.steps * self.seconds_per_step
         hours, minutes = divmod(round(seconds / 60), 60)
         length = f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"
         if seconds < 60:
             length = f"{seconds:.0f} s"
-        return (
+        memory = self.memory
+        found = (
             f"{self.steps:,} steps at {self.seconds_per_step:.2f} s a step, about {length} without "
             f"validations; {self.parameters / 1e6:.1f} M parameters, about "
-            f"{self.peak_bytes / 2**30:.1f} GiB of memory."
+            f"{gib(memory.total)} of memory"
+        )
+        if self.recipe.gradient_cache:
+            return f"{found}."
+        cached = f"{gib(memory.cached_total)} with gradient_cache=true"
+        if memory.fits:
+            return f"{found}, {cached}."
+        assert memory.free is not None
+        return (
+            f"{found}, which does not fit: {gib(memory.free)} are free. About {cached}, which is "
+            "what the time is for."
         )
 
 
@@ -51,41 +59,39 @@ def planned_steps(recipe: Recipe, rows: int) -> int:
 
 
 def estimate(recipe: Recipe, dataset: Dataset) -> Estimate:
-    """Run forward and backward on a few batches, with no step of the optimizer."""
+    """Measure a few steps whose learning rate is 0."""
     model = build_model(recipe)
     loss = build_loss(recipe, model, dataset["text"])
     collator = build_collator(recipe, model)
+    memory = estimate_memory(recipe, model, loss, collator, dataset["text"])
+    if not memory.fits_cached:
+        raise UserError(shortage(recipe, memory))
+    if not memory.fits:
+        cached = recipe.model_copy(update={"gradient_cache": True})
+        loss = build_loss(cached, model, dataset["text"])
     model.train()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.0)
     times = []
     for batch in range(TRIAL_BATCHES):
         first = batch * recipe.batch_size % max(1, len(dataset) - recipe.batch_size)
         rows = [{"text": text} for text in dataset[first : first + recipe.batch_size]["text"]]
-        begun = time.perf_counter()
-        inputs = collator(rows)
-        columns = [_column(inputs, view) for view in ("anchor", "positive")]
-        features = [batch_to_device(column, model.device) for column in columns if column]
-        loss(features).backward()
-        times.append(time.perf_counter() - begun)
-        model.zero_grad()
-    parameters = sum(p.numel() for p in model.parameters())
+        begun = _now()
+        loss(columns_of(collator(rows), model.device)).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        times.append(_now() - begun)
     return Estimate(
+        recipe=recipe,
         steps=planned_steps(recipe, len(dataset)),
         # The first batch pays for warming up.
         seconds_per_step=statistics.median(times[1:]),
-        peak_bytes=_peak_bytes(model) + parameters * BYTES_PER_PARAMETER // 2,
-        parameters=parameters,
+        memory=memory,
+        parameters=sum(p.numel() for p in model.parameters()),
     )
 
 
-def _column(inputs: dict[str, Any], view: str) -> dict[str, Any]:
-    """The tokenised rows of one view, as the trainer hands them to the loss."""
-    prefix = f"{view}_"
-    return {key.removeprefix(prefix): v for key, v in inputs.items() if key.startswith(prefix)}
-
-
-def _peak_bytes(model: SentenceTransformer) -> int:
-    """Most memory held so far; the moments of AdamW are not yet among it."""
-    if model.device.type == "cuda":
-        return torch.cuda.max_memory_allocated(model.device)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024
+def _now() -> float:
+    """The clock, once the device has done all that it was asked to."""
+    if torch.accelerator.is_available():
+        torch.accelerator.synchronize()
+    return time.perf_counter()

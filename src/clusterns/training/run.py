@@ -16,6 +16,7 @@ from transformers import (
     PrinterCallback,
     ProgressCallback,
     TrainerState,
+    set_seed,
 )
 from transformers.integrations import get_available_reporting_integrations
 
@@ -45,8 +46,10 @@ from clusterns.training.checkpoints import (
     trainer_state,
 )
 from clusterns.training.folder import RunFolder
-from clusterns.training.processes import processes
+from clusterns.training.memory import check_memory, estimate_memory, memory_errors
+from clusterns.training.processes import first_process_does, processes
 from clusterns.training.recipe import Recipe
+from clusterns.training.sampler import Order
 from clusterns.training.trainer import ContrastiveTrainer
 
 
@@ -101,10 +104,10 @@ def train(
     model = build_model(recipe)
     collator = build_collator(recipe, model)
     loss = build_loss(recipe, model, dataset["text"])
-    if processes().is_main_process:
-        _open(folder, recipe, corpus, metric, resume)
-        _score_base(model, evaluator, folder)
-    processes().wait_for_everyone()
+    memory = estimate_memory(recipe, model, loss, collator, dataset["text"])
+    first_process_does(lambda: check_memory(recipe, memory, model.device))
+    first_process_does(lambda: _open(folder, recipe, corpus, metric, resume))
+    first_process_does(lambda: _score_base(model, evaluator, folder))
     checkpoint = last_checkpoint(folder.checkpoints) if resume else None
     if checkpoint is not None:
         load_loss(loss, checkpoint)
@@ -121,9 +124,12 @@ def train(
         callbacks=[
             Metrics(folder.metrics_file),
             Validation(folder.record["base_score"]),
+            Order(),
             interrupt,
         ],
     )
+    # The trainer seeds all processes alike; each draws dropout masks of its own.
+    set_seed((recipe.seed + processes().process_index) % 2**32)
     trainer.remove_callback(PrinterCallback)
     trainer.remove_callback(ProgressCallback)
     trainer.add_callback(Guard(trainer))
@@ -134,7 +140,7 @@ def train(
         trainer.add_callback(Progress(loss, metric))
     state = trainer_state(checkpoint) if checkpoint is not None else None
     if state is None or not is_over(state, recipe.patience):
-        with disk_errors(folder.path):
+        with disk_errors(folder.path), memory_errors(recipe), interrupt:
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         state = trainer.state
     if interrupt.asked:

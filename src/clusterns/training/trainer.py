@@ -11,6 +11,7 @@ from torch import Tensor
 from clusterns.errors import UserError
 from clusterns.losses import ContrastiveLoss
 from clusterns.training.checkpoints import save_loss
+from clusterns.training.processes import averaged
 
 
 class NotFiniteError(UserError):
@@ -32,7 +33,7 @@ class ContrastiveTrainer(SentenceTransformerTrainer):
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """Add the diagnostics to the lines that carry a training loss."""
         if "loss" in logs:
-            logs = {**logs, **self.loss.diagnostics()}
+            logs = {**logs, **averaged(self.loss.diagnostics())}
         super().log(logs, start_time)
 
     def check_finite(self) -> None:

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from datasets import Dataset
+
+from clusterns.errors import UserError
+from clusterns.training import Recipe, estimate
+from clusterns.training import memory as memory_module
+from clusterns.training.estimate import planned_steps
+from tests.training.test_memory import recipe, texts
+
+
+@pytest.fixture(scope="module")
+def corpus() -> Dataset:
+    return Dataset.from_dict({"text": texts(200)})
+
+
+@pytest.fixture
+def built(monkeypatch: pytest.MonkeyPatch) -> list[Recipe]:
+    """The recipes whose losses the estimate has tried."""
+    module = estimate.__globals__
+    build, found = module["build_loss"], []
+
+    def build_loss(chosen: Recipe, *parts: Any) -> Any:
+        found.append(chosen)
+        return build(chosen, *parts)
+
+    monkeypatch.setitem(module, "build_loss", build_loss)
+    return found
+
+
+def test_the_summary_gives_time_and_memory_with_and_without_the_cache(
+    tiny_bert: Path, corpus: Dataset, built: list[Recipe]
+) -> None:
+    found = estimate(recipe(tiny_bert), corpus)
+    assert found.steps == 3
+    assert found.seconds_per_step > 0
+    assert found.memory.total > found.memory.held + 12 * found.parameters
+    summary = found.summary()
+    assert summary.startswith("3 steps at ")
+    assert "GiB of memory, " in summary
+    assert summary.endswith("GiB with gradient_cache=true.")
+    assert [each.gradient_cache for each in built] == [False]
+    hours = replace(found, steps=7200, seconds_per_step=1.0).summary()
+    assert "7,200 steps at 1.00 s a step, about 2 h 00 min" in hours
+
+
+def test_with_the_cache_there_is_one_figure(tiny_bert: Path, corpus: Dataset) -> None:
+    summary = estimate(recipe(tiny_bert, gradient_cache=True), corpus).summary()
+    assert summary.endswith("GiB of memory.")
+
+
+def test_what_does_not_fit_is_not_tried(
+    tiny_bert: Path, corpus: Dataset, built: list[Recipe], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = recipe(tiny_bert, batch_size=160)
+    memory = estimate(chosen, corpus).memory
+    between = (memory.total + memory.cached_total) // 2 - memory.held
+    monkeypatch.setattr(memory_module, "free_bytes", lambda device: between)
+    built.clear()
+    summary = estimate(chosen, corpus).summary()
+    assert [each.gradient_cache for each in built] == [False, True]
+    assert "which does not fit" in summary
+    assert summary.endswith("with gradient_cache=true, which is what the time is for.")
+
+    monkeypatch.setattr(memory_module, "free_bytes", lambda device: 1000)
+    with pytest.raises(UserError, match="lower mini_batch_size"):
+        estimate(chosen, corpus)
+
+
+def test_planned_steps_are_whole_batches(tiny_bert: Path) -> None:
+    assert planned_steps(recipe(tiny_bert, epochs=2), 200) == 6
+    assert planned_steps(recipe(tiny_bert, max_steps=5), 200) == 5
+    assert planned_steps(recipe(tiny_bert, epochs=0.1), 200) == 1

@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+import dataclasses
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from datasets import Dataset
+from torch import Tensor, nn
+
+from clusterns.errors import UserError
+from clusterns.losses import ClusterNSLoss
+from clusterns.training import Recipe, RunFolder, free_memory, load_recipe, memory, train
+from clusterns.training.build import build_collator, build_loss, build_model
+from clusterns.training.memory import Memory, check_memory, columns_of, estimate_memory
+from tests.training.test_run import Scripted
+
+WORDS = "river town music cell planet engine king harbour winter protein market song law".split()
+CPU, GPU = torch.device("cpu"), torch.device("cuda")
+GIB = 2**30
+
+
+def texts(count: int) -> list[str]:
+    generator = random.Random(0)
+    return [" ".join(generator.choices(WORDS, k=generator.randint(3, 20))) for _ in range(count)]
+
+
+def recipe(base: Path, **changes: Any) -> Recipe:
+    values = {"base": str(base), "batch_size": 64, "clusters": 4, "pooling": "cls"}
+    return load_recipe("default", {**values, **changes})
+
+
+def estimated(chosen: Recipe) -> Memory:
+    model = build_model(chosen)
+    corpus = texts(400)
+    loss, collator = build_loss(chosen, model, corpus), build_collator(chosen, model)
+    return estimate_memory(chosen, model, loss, collator, corpus)
+
+
+def activations(found: Memory, batch_size: int = 64) -> float:
+    """The part of the estimate that was measured; the tiny encoder's vectors have 32 numbers."""
+    compared = 4 * (memory.VECTORS * 2 * batch_size * 32 + memory.MATRICES * batch_size**2)
+    return (found.activations - memory.FIRST_STEP - compared) / memory.ON_TOP
+
+
+def test_saved_bytes_are_what_the_backward_pass_needs() -> None:
+    class Tanh(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(8, 16))
+
+        def forward(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+            return {"out": (rows["x"] @ self.weight).tanh().reshape(-1).tanh()}
+
+    # The input, both results of tanh; not the weight, and no view of a result.
+    expected = 4 * (3 * 8 + 2 * 3 * 16)
+    assert memory._saved_bytes(Tanh(), {"x": torch.randn(3, 8)}) == expected
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"masked_lm_weight": 0.1}, {"positives": "crop", "pooling": "mean"}]
+)
+def test_the_estimate_is_near_what_a_whole_batch_keeps(changes: dict, tiny_bert: Path) -> None:
+    chosen = recipe(tiny_bert, **changes)
+    model = build_model(chosen)
+    corpus = texts(400)
+    loss, collator = build_loss(chosen, model, corpus), build_collator(chosen, model)
+    model.train()
+    weights = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+    saved: dict[int, int] = {}
+
+    def keep(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in weights:
+            saved[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    batch = [{"text": text} for text in corpus[: chosen.batch_size]]
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        value = loss(columns_of(collator(batch), CPU))
+    assert value.requires_grad
+    found = estimate_memory(chosen, model, loss, collator, corpus)
+    assert activations(found) == pytest.approx(sum(saved.values()), rel=0.25)
+
+
+def test_memory_grows_with_the_batch_and_not_with_the_cache(tiny_bert: Path) -> None:
+    small, large = (estimated(recipe(tiny_bert, batch_size=size)) for size in (64, 640))
+    # More mini-batches are padded less.
+    assert 7 * activations(small) < activations(large, 640) < 10 * activations(small)
+    of_vectors = 4 * (640 - 64) * 2 * 32 * memory.VECTORS
+    of_matrices = 4 * (640**2 - 64**2) * memory.MATRICES
+    grown = large.cached_activations - small.cached_activations
+    assert grown == pytest.approx(of_vectors + of_matrices, rel=0.01)
+    assert large.cached_activations < large.activations
+    assert small.optimizer == large.optimizer > 0
+    cached = estimated(recipe(tiny_bert, batch_size=640, gradient_cache=True))
+    assert cached.activations == cached.cached_activations == large.cached_activations
+    assert cached.total == cached.cached_total
+
+
+def test_estimating_changes_nothing(tiny_bert: Path) -> None:
+    chosen = recipe(tiny_bert, start_step=1, masked_lm_weight=0.1)
+    model = build_model(chosen)
+    loss, collator = build_loss(chosen, model, texts(99)), build_collator(chosen, model)
+    model.eval()
+    before = {key: value.clone() for key, value in model.state_dict().items()}
+    state = torch.get_rng_state()
+    estimate_memory(chosen, model, loss, collator, texts(99))
+    assert torch.equal(torch.get_rng_state(), state)
+    assert isinstance(loss, ClusterNSLoss)
+    assert (loss.centroids.step, loss.centroids.started, loss.parts) == (0, False, {})
+    assert not model.training
+    assert all(parameter.grad is None for parameter in model.parameters())
+    for key, value in model.state_dict().items():
+        assert torch.equal(value, before[key])
+
+
+NEEDS = Memory(held=GIB, optimizer=GIB, activations=9 * GIB, cached_activations=GIB, free=4 * GIB)
+
+
+def test_what_fits_is_not_talked_about(tiny_bert: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for free in (10 * GIB, None):
+        check_memory(recipe(tiny_bert), dataclasses.replace(NEEDS, free=free), CPU)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_batch_that_does_not_fit_is_refused_on_a_cpu_with_the_remedy(tiny_bert: Path) -> None:
+    with pytest.raises(UserError) as refused:
+        check_memory(recipe(tiny_bert), NEEDS, CPU)
+    assert str(refused.value) == (
+        "a step of batch_size = 64 needs about 10.0 GiB of memory, and 4.0 GiB are free: set "
+        "gradient_cache=true (about 2.0 GiB), or lower batch_size. To try all the same, set "
+        "gradient_cache=false."
+    )
+    nothing_fits = dataclasses.replace(NEEDS, free=GIB)
+    with pytest.raises(UserError, match="lower mini_batch_size, max_length or batch_size"):
+        check_memory(recipe(tiny_bert), nothing_fits, CPU)
+
+
+@pytest.mark.parametrize(
+    ("changes", "device"), [({"gradient_cache": False}, CPU), ({"gradient_cache": True}, CPU), ({}, GPU)]
+)  # fmt: skip
+def test_a_user_who_has_decided_is_told_and_a_gpu_is_tried(
+    changes: dict, device: torch.device, tiny_bert: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    check_memory(recipe(tiny_bert, **changes), NEEDS, device)
+    said = capsys.readouterr().err
+    assert "Warning: a step of batch_size = 64 needs about 10.0 GiB" in said
+    assert ("set gradient_cache=true" in said) is (not changes.get("gradient_cache"))
+
+
+def test_a_run_that_does_not_fit_writes_nothing(
+    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 1000)
+    corpus = Dataset.from_dict({"text": texts(100)})
+    with pytest.raises(UserError, match="GiB of memory, and 0.0 GiB are free"):
+        train(recipe(tiny_bert), corpus, Scripted([0.5]), RunFolder(tmp_path / "run"))
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [torch.OutOfMemoryError("CUDA out of memory"),
+     RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.")],
+    ids=["GPU", "CPU"],
+)  # fmt: skip
+def test_memory_that_runs_out_is_one_clear_sentence(error: RuntimeError, tiny_bert: Path) -> None:
+    for changes, remedy in (
+        ({}, "set gradient_cache=true, or lower batch_size"),
+        ({"gradient_cache": True}, "lower mini_batch_size"),
+    ):
+        with (
+            pytest.raises(UserError, match=f"does not fit into memory: {remedy}"),
+            memory.memory_errors(recipe(tiny_bert, **changes)),
+        ):
+            raise error
+
+
+def test_other_errors_stay_what_they_are(tiny_bert: Path) -> None:
+    with pytest.raises(RuntimeError, match="shapes"), memory.memory_errors(recipe(tiny_bert)):
+        raise RuntimeError("shapes do not match")
+
+
+@pytest.fixture
+def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stands where the system says which limits hold this process."""
+    monkeypatch.setattr(free_memory, "PROCESS_GROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(free_memory, "LIMITS", tmp_path)
+    return tmp_path
+
+
+def limit(folder: Path, names: tuple[str, str], most: str, used: int, stat: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / names[0]).write_text(f"{most}\n")
+    (folder / names[1]).write_text(f"{used}\n")
+    (folder / "memory.stat").write_text(stat)
+
+
+def test_free_memory_minds_the_limit_of_a_container(
+    groups: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("memory.max", "memory.current")
+    (groups / "cgroup").write_text("0::/job/step\n")
+    limit(groups / "job" / "step", names, "max", 500, "inactive_file 0\n")
+    limit(groups / "job", names, "9000", 6000, "anon 5000\ninactive_file 700\nactive_file 300\n")
+    assert free_memory.free_bytes(CPU) == 4000
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
+    assert free_memory.free_bytes(CPU) == 1000
+
+
+def test_free_memory_reads_the_older_layout_too(groups: Path) -> None:
+    (groups / "cgroup").write_text("5:devices:/x\n4:memory:/x\n0::/\n")
+    names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
+    stat = "inactive_file 1\ntotal_inactive_file 50\ntotal_active_file 0\n"
+    limit(groups / "memory" / "x", names, "9000", 6000, stat)
+    assert free_memory.free_bytes(CPU) == 3050
+
+
+def test_without_a_limit_the_machines_memory_counts(groups: Path) -> None:
+    free = free_memory.free_bytes(CPU)
+    assert free is not None
+    assert 2**20 < free < 2**50
+    assert free_memory.held_bytes(CPU) > 2**20
+    assert free_memory.free_bytes(torch.device("meta")) is None
