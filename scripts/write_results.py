@@ -17,6 +17,9 @@ from clusterns.quickstart.proof import FIGURES
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
+BENCHMARKS = ROOT / "benchmarks" / "results"
+# What a GPU really does, in operations a second, for the estimate: an assumption, not measured.
+GPU_OPERATIONS = 100e12
 STS, HALVES = "eval_STS-B_spearman", "eval_heldout_halves_mrr"
 
 
@@ -25,6 +28,8 @@ def main() -> None:
     fill("README.md", "wikipedia", table_of_runs("wikipedia"))
     fill("docs/prompts.md", "runs", table_of_runs("prompt"))
     fill("docs/validation.md", "tracking", tracking())
+    fill("docs/scaling.md", "memory", memory())
+    fill("docs/scaling.md", "estimate", estimate())
 
 
 def fill(file: str, marker: str, text: str) -> None:
@@ -98,6 +103,64 @@ def tracking() -> str:
         lines.append(f"| {folder.name} | {len(pairs)} | {correlation(pairs):.2f} |")
     lines.append(f"| all runs together | {len(pooled)} | {correlation(pooled):.2f} |")
     return "\n".join(lines)
+
+
+def memory() -> str:
+    """A step's memory with the gradient cache and without, and what a line of the corpus adds."""
+    record = json.loads((BENCHMARKS / "memory.json").read_text("utf-8"))
+    lines = ["| batch | peak, MiB | with the gradient cache, MiB |", "|---:|---:|---:|"]
+    peaks = {(row["batch"], row["gradient_cache"]): row["peak"] for row in record["results"]}
+    for batch in sorted({batch for batch, _ in peaks}):
+        cells = [
+            f"{peaks[batch, cached] / 2**20:,.0f}" if (batch, cached) in peaks else "not run"
+            for cached in (False, True)
+        ]
+        lines.append(f"| {batch:,} | {' | '.join(cells)} |")
+    a_line = json.loads((BENCHMARKS / "scale.json").read_text("utf-8"))["bytes_a_line"]
+    ratio = record["ratio_4096_to_256"]["peak"]
+    lines += [
+        "",
+        f"With the cache, 4,096 sentences need {ratio:.2f} times the memory of 256 (minibert, the "
+        "whole process). A line of the corpus adds "
+        + ", ".join(f"{value:.1f} bytes ({phase})" for phase, value in a_line.items())
+        + ".",
+    ]
+    return "\n".join(lines)
+
+
+def estimate() -> str:
+    """Hours for BERT-base: from its measured step here, and by arithmetic for a GPU."""
+    record = json.loads((BENCHMARKS / "training.json").read_text("utf-8"))
+    case = next(case for case in record["cases"] if case["encoder"] == "12 x 768")
+    way = case["ways"]["clusterns, ClusterNS"]
+    operations = case["operations_a_step"] / case["batch"]
+    lines = [
+        f"| sentences | operations | {record['cores']} cores of the benchmark | one GPU | eight GPUs |",
+        "|---:|---:|---:|---:|---:|",
+    ]
+    for name, sentences in (("1 million", 1e6), ("1 billion", 1e9)):
+        seconds = [
+            sentences / way["sentences_a_second"],
+            sentences * operations / GPU_OPERATIONS,
+            sentences * operations / GPU_OPERATIONS / 8,
+        ]
+        times = " | ".join(duration(value) for value in seconds)
+        lines.append(f"| {name} | {sentences * operations:.1e} | {times} |")
+    lines += [
+        "",
+        f"*One epoch of ClusterNS on 12 layers of 768, Wikipedia sentences of at most 32 tokens, CLS "
+        f"pooling: {operations / 1e9:.1f} billion operations a sentence. The cores were measured "
+        f"({way['sentences_a_second']:.1f} sentences a second); the GPU is arithmetic, at an assumed "
+        f"{GPU_OPERATIONS / 1e12:.0f} tera-operations a second, and has not been measured.*",
+    ]
+    return "\n".join(lines)
+
+
+def duration(seconds: float) -> str:
+    for unit, size in (("years", 365 * 86400), ("days", 86400), ("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.1f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def correlation(pairs: list[tuple[float, float]]) -> float:
