@@ -1,6 +1,6 @@
 """The memory of a training step with the gradient cache and without it.
 
-    CLUSTERNS_DATA=... python -m benchmarks.memory
+    CLUSTERNS_DATA=... python -m benchmarks memory
 
 Each line is a process of its own: it loads minibert, makes its loss (ClusterNS, with clustering
 under way) and trains on real Wikipedia sentences of at most 32 tokens: forward, backward, AdamW,
@@ -11,7 +11,6 @@ mini-batch has 64 rows throughout. The estimate is what the program would have s
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
@@ -20,13 +19,13 @@ from typing import Any
 
 import torch
 
-from benchmarks.harness import HERE, RESULTS, description, machine, wikipedia
-from clusterns.files import write_json
+from benchmarks.harness import HERE, description, wikipedia
 from clusterns.training.build import build_collator, build_loss, build_model
 from clusterns.training.memory import columns_of, estimate_memory
 from clusterns.training.recipe import load_recipe
 
 MIB = 2**20
+STEPS = 2
 BATCHES = {True: (64, 256, 1024, 4096), False: (64, 256, 1024)}
 SETTINGS = {
     "base": "minibert", "max_length": 32, "mini_batch_size": 64, "clusters": 32, "start_step": 1,
@@ -41,10 +40,10 @@ def resident() -> tuple[int, int]:
     return now, peak
 
 
-def measure(batch: int, settings: dict[str, Any], steps: int) -> dict[str, Any]:
+def measure(batch: int, settings: dict[str, Any]) -> dict[str, Any]:
     """Train in this process, which must be a fresh one."""
     recipe = load_recipe("default", {**SETTINGS, "batch_size": batch, **settings})
-    texts = wikipedia(steps * batch + recipe.clusters)
+    texts = wikipedia(STEPS * batch + recipe.clusters)
     model = build_model(recipe)
     loss, collator = build_loss(recipe, model, texts), build_collator(recipe, model)
     optimizer = torch.optim.AdamW(model.parameters(), recipe.learning_rate, fused=True)
@@ -73,10 +72,10 @@ def measure(batch: int, settings: dict[str, Any], steps: int) -> dict[str, Any]:
     }
 
 
-def in_a_fresh_process(batch: int, settings: dict[str, Any], steps: int) -> dict[str, Any]:
-    asked = [str(batch), json.dumps(settings), str(steps)]
+def in_a_fresh_process(batch: int, settings: dict[str, Any]) -> dict[str, Any]:
+    asked = [str(batch), json.dumps(settings)]
     child = subprocess.run(
-        [sys.executable, "-m", "benchmarks.memory", "--one", *asked],
+        [sys.executable, "-m", "benchmarks.memory", *asked],
         cwd=HERE.parent,
         check=True,
         stdout=subprocess.PIPE,
@@ -85,30 +84,19 @@ def in_a_fresh_process(batch: int, settings: dict[str, Any], steps: int) -> dict
     return json.loads(child.stdout.splitlines()[-1])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steps", type=int, default=2)
-    parser.add_argument("--one", nargs=3, help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.one:
-        batch, settings, steps = arguments.one
-        print(json.dumps(measure(int(batch), json.loads(settings), int(steps))))
-        return
+def run() -> dict[str, Any]:
+    """Measure every batch, each in a process of its own."""
     rows = [
-        in_a_fresh_process(batch, {"gradient_cache": cached}, arguments.steps)
+        in_a_fresh_process(batch, {"gradient_cache": cached})
         for cached, batches in BATCHES.items()
         for batch in batches
     ]
-    record = {
+    return {
         "settings": SETTINGS,
-        "steps": arguments.steps,
-        **machine(),
+        "steps": STEPS,
         "ratio_4096_to_256": ratios(rows),
         "results": rows,
     }
-    write_json(RESULTS / "memory.json", record)
-    (HERE / "MEMORY.md").write_text(markdown(record), "utf-8")
-    print(markdown(record))
 
 
 def ratios(rows: list[dict[str, Any]]) -> dict[str, float]:
@@ -121,14 +109,12 @@ def ratios(rows: list[dict[str, Any]]) -> dict[str, float]:
 
 
 def markdown(record: dict[str, Any]) -> str:
+    """The table."""
     ratio = record["ratio_4096_to_256"]
     lines = [
-        "# Memory of a training step",
+        "## Memory of a training step",
         "",
-        description(__doc__),
-        "",
-        f"Written by `benchmarks/memory.py`: {record['steps']} steps, {record['threads']} "
-        f"thread(s), torch {record['versions']['torch']}, {record['machine']}.",
+        f"{description(__doc__)} {record['steps']} steps.",
         "",
         f"With the gradient cache, a batch of 4,096 needs **{ratio['peak']:.2f}** times the memory "
         f"of a batch of 256 ({ratio['above']:.2f} times above what is loaded).",
@@ -144,5 +130,6 @@ def markdown(record: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-if __name__ == "__main__":
-    main()
+if __name__ == "__main__":  # the fresh process
+    size, changes = sys.argv[1:]
+    print(json.dumps(measure(int(size), json.loads(changes))))

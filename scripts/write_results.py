@@ -26,6 +26,7 @@ STS, HALVES = "eval_STS-B_spearman", "eval_heldout_halves_mrr"
 def main() -> None:
     fill("README.md", "quickstart", quickstart())
     fill("README.md", "wikipedia", table_of_runs("wikipedia"))
+    fill("README.md", "speed", speed())
     fill("docs/prompts.md", "runs", table_of_runs("prompt"))
     fill("docs/validation.md", "tracking", tracking())
     fill("docs/scaling.md", "memory", memory())
@@ -103,6 +104,29 @@ def tracking() -> str:
         lines.append(f"| {folder.name} | {len(pairs)} | {correlation(pairs):.2f} |")
     lines.append(f"| all runs together | {len(pooled)} | {correlation(pooled):.2f} |")
     return "\n".join(lines)
+
+
+def speed() -> str:
+    """Training sentences a second, against the two other ways."""
+    record = json.loads((BENCHMARKS / "training.json").read_text("utf-8"))
+    theirs, straightforward = "Sentence Transformers", "broadcast cosines"
+    ours = ("clusterns, SimCSE", "clusterns, ClusterNS")
+    lines = [
+        f"| encoder, batch, pooling | {theirs} | {straightforward} | {' | '.join(ours)} |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for case in record["cases"]:
+        rates = {way: found["sentences_a_second"] for way, found in case["ways"].items()}
+        cells = [f"{rates[way]:.1f}" for way in (theirs, straightforward)]
+        cells += [f"{rates[way]:.1f} ({rates[way] / rates[theirs]:.2f} x)" for way in ours]
+        name = f"{case['encoder']}, {case['batch']}, {case['pooling']}"
+        lines.append(f"| {name} | {' | '.join(cells)} |")
+    note = (
+        f"*Sentences a second in training, on {record['cores']} cores without a GPU, same loss values; "
+        f"{versions(record)}. What was measured and how: "
+        "[benchmarks/RESULTS.md](benchmarks/RESULTS.md).*"
+    )
+    return "\n".join([*lines, "", note])
 
 
 def memory() -> str:

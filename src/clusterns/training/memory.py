@@ -29,7 +29,7 @@ SAMPLE = 32  # sentences of the trial
 AT_ONCE = 8  # rows of the trial: few, since it must fit itself
 # Per parameter: its gradient and AdamW's two moments, 4 bytes each.
 BYTES_PER_PARAMETER = 12
-# Fitted to benchmarks/MEMORY.md. What a backward pass and the allocator take on top of the
+# Fitted to benchmarks/RESULTS.md. What a backward pass and the allocator take on top of the
 # activations, and what the libraries load with the first step.
 ON_TOP = 1.25
 FIRST_STEP = 2**27
