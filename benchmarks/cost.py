@@ -105,6 +105,12 @@ def draw(record: dict[str, Any]) -> None:
         axes.set(xlabel=x_label, ylabel=y_label, xscale="log", yscale="log")
         axes.set_xticks(x, [str(value) for value in x], minor=False)
         axes.minorticks_off()
+        axes.set_yticks([])
+        for point in zip(x, y, strict=True):
+            axes.annotate(
+                f"{point[1]:.3g}", point, xytext=(0, 8), textcoords="offset points", ha="center"
+            )
+        axes.margins(0.14)
         axes.grid(alpha=0.3)
     axes.legend(frameon=False)
     with whole_file(PICTURE) as temporary:

@@ -19,7 +19,8 @@ HEAD = """# Reference models
 
 On all suites, written by `scripts/results_table.py` from the records beside this
 file. Judge `minibert`, the small encoder inside the package, against itself before and after
-training; MiniLM was trained with supervision and GloVe is the floor.
+the quickstart, which trains it on docstrings alone; MiniLM was trained with supervision and GloVe
+is the floor.
 """
 
 

@@ -141,11 +141,11 @@ def memory() -> str:
         ]
         lines.append(f"| {batch:,} | {' | '.join(cells)} |")
     a_line = json.loads((BENCHMARKS / "scale.json").read_text("utf-8"))["bytes_a_line"]
-    ratio = record["ratio_4096_to_256"]["peak"]
+    ratio = record["ratio_4096_to_256"]
     lines += [
         "",
-        f"With the cache, 4,096 sentences need {ratio:.2f} times the memory of 256 (minibert, the "
-        "whole process). A line of the corpus adds "
+        f"With the cache, 4,096 sentences need {ratio['peak']:.2f} times the memory of 256 in the "
+        f"whole process, {ratio['above']:.2f} times in what a step adds to it (minibert). A line of the corpus adds "
         + ", ".join(f"{value:.1f} bytes ({phase})" for phase, value in a_line.items())
         + ".",
     ]

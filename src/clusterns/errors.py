@@ -1,4 +1,4 @@
-"""The one error a user can cause."""
+"""The one error a user can cause, and the one that only its text gives away."""
 
 
 class UserError(Exception):
@@ -6,3 +6,8 @@ class UserError(Exception):
 
     The command line prints it on stderr and exits with code 2; a traceback is for bugs.
     """
+
+
+def is_out_of_memory(error: RuntimeError) -> bool:
+    """Whether PyTorch ran out of memory; on a CPU it has no type of error for that."""
+    return type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error)

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import shutil
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,10 +29,15 @@ _DISK_ERRORS = (
 )
 
 
+def _neighbour(path: Path) -> Path:
+    # Not by the number of the process: two machines may share a disk.
+    return path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.partial")
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Yield a temporary neighbour of ``path`` that takes its place when the block succeeds."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    temporary = _neighbour(path)
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -44,7 +50,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
     """Yield a temporary neighbour of the folder ``path`` that takes its place on success."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    temporary = _neighbour(path)
     with disk_errors(path):
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(parents=True)

@@ -59,6 +59,7 @@ def test_all_or_nothing() -> None:
     x = torch.randn(64)
     assert FastDropout(0.0)(x) is x or torch.equal(FastDropout(0.0)(x), x)
     assert torch.equal(FastDropout(0.5).eval()(x), x)
+    assert torch.equal(FastDropout(1.0)(x), torch.zeros(64))
 
 
 def test_a_model_keeps_its_rates_and_its_weights(tiny_bert: Path) -> None:

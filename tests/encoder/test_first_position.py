@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 import torch
+import transformers
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Normalize
 from torch import Tensor
+from transformers import AutoTokenizer
 
 from clusterns.encoder import (
     load_base,
@@ -56,6 +59,22 @@ def test_other_poolings_and_paddings_are_left_alone(tiny_bert: Path) -> None:
     model = load_base(str(tiny_bert), "cls")
     model[1].include_prompt = False
     assert not train_first_position_only(model)
+    model = load_base(str(tiny_bert), "cls")
+    model.insert(1, Normalize())  # it might read other positions
+    assert not train_first_position_only(model)
+
+
+@pytest.mark.parametrize("family", ["RobertaPreLayerNorm", "MegatronBert", "RoFormer"])
+def test_families_that_share_the_names_of_berts_parts_are_left_alone(
+    family: str, tiny_bert: Path, tmp_path: Path
+) -> None:
+    config = getattr(transformers, f"{family}Config")(
+        hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=64,
+        vocab_size=12288,
+    )  # fmt: skip
+    getattr(transformers, f"{family}Model")(config).save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(tiny_bert).save_pretrained(tmp_path)
+    assert not train_first_position_only(load_base(str(tmp_path), "cls"))
 
 
 def test_eval_mode_gives_every_position(tiny_bert: Path) -> None:

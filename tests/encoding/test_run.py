@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -134,6 +135,8 @@ def test_killed_and_continued_gives_the_same_bytes(
     assert {"shard-00000.npy", "ids-00001.npy"} <= set(left)
     assert [left[name] for name in left if name.endswith(".partial")] == [b"half"]
     assert "shard-00001.npy" not in left
+    for half in output.glob(".*.partial"):
+        os.utime(half, (0, 0))  # an old one
     assert run(corpus, model, output, format="npy").encoded == 70
     assert contents(output) == contents(tmp_path / "whole")
 
@@ -179,7 +182,9 @@ def test_a_shard_that_is_damaged_or_half_written_is_made_again(
     run(corpus, model, output)
     before = contents(output)
     (output / "shard-00001.parquet").write_bytes(b"")
-    (output / "shard-00002.parquet").rename(output / ".shard-00002.parquet.17.partial")
+    half = output / ".shard-00002.parquet.17.partial"
+    (output / "shard-00002.parquet").rename(half)
+    os.utime(half, (0, 0))
     assert run(corpus, model, output).encoded == 70
     assert contents(output) == before
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +64,10 @@ def test_leftovers_of_this_share_only(tmp_path: Path) -> None:
         "shard-00000.npy",
         ".shard-x.partial",
     ]
-    for name in names + others:
+    young = ".shard-00006.npy.17.partial"
+    for name in [*names, *others, young]:
         (tmp_path / name).write_text("")
+        if name != young:
+            os.utime(tmp_path / name, (0, 0))
     Shards(tmp_path, "npy").remove_leftovers(Share(0, 2))
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(others)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*others, young])

@@ -18,9 +18,9 @@ class FastDropout(nn.Dropout):
 
     def forward(self, input: Tensor) -> Tensor:
         """Zero each cell with probability ``p`` while training, and scale the others."""
-        if not self.training or self.p == 0 or input.device.type != "cpu":
+        dropped = round(self.p * STEPS)
+        if not self.training or dropped in (0, STEPS) or input.device.type != "cpu":
             return super().forward(input)
-        dropped = min(round(self.p * STEPS), STEPS - 1)
         bits = torch.empty((input.numel() + 3) // 4, dtype=torch.int64)
         draws = bits.random_(-(2**63), None).view(torch.int16)[: input.numel()].view(input.shape)
         keep = (draws >= dropped - STEPS // 2).to(input.dtype)

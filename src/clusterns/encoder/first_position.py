@@ -10,28 +10,28 @@ from typing import Any
 
 import torch.nn.functional as F
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 from torch import Tensor, nn
 
-PARTS = ("attention.self.query", "attention.output.dense", "intermediate.dense", "output.dense")
+# Families whose layer is BERT's: others share its names, but normalise or rotate elsewhere.
+FAMILIES = ("bert", "roberta", "xlm-roberta", "camembert", "electra")
 
 
 def train_first_position_only(model: SentenceTransformer) -> bool:
     """Let the last layer compute, in training, the first position alone; eval mode is untouched.
 
-    For CLS pooling on encoders built like BERT (RoBERTa, ELECTRA, XLM-R, ...); other models are
-    left as they are.
+    For CLS pooling on encoders with BERT's layer; other models are left as they are.
 
     Returns:
         Whether the model is such a one.
     """
-    if not any(_takes_first_position(module) for module in model):
+    if not isinstance(model[0], Transformer) or model[0].model.config.model_type not in FAMILIES:
         return False
-    if model.tokenizer.padding_side != "right":
+    if not _takes_first_position(model[1]) or model.tokenizer.padding_side != "right":
         return False
-    layers = getattr(getattr(model[0].model, "encoder", None), "layer", None)
-    layer = layers[-1] if isinstance(layers, nn.ModuleList) and len(layers) else None
-    if layer is None or getattr(layer, "is_decoder", True) or not _is_like_bert(layer):
+    layer = model[0].model.encoder.layer[-1]
+    if layer.is_decoder:
         return False
     layer.forward = partial(_forward, layer, layer.forward)
     return True
@@ -40,18 +40,14 @@ def train_first_position_only(model: SentenceTransformer) -> bool:
 def train_every_position(model: SentenceTransformer) -> None:
     """Undo :func:`train_first_position_only`."""
     for module in model[0].modules():
-        if isinstance(vars(module).get("forward"), partial):
+        forward = vars(module).get("forward")
+        if isinstance(forward, partial) and forward.func is _forward:
             del module.forward
 
 
 def _takes_first_position(module: nn.Module) -> bool:
     # Without its prompt, a sentence begins later.
     return isinstance(module, Pooling) and module.pooling_mode == "cls" and module.include_prompt
-
-
-def _is_like_bert(layer: nn.Module) -> bool:
-    found = {name for name, _ in layer.named_modules()}
-    return found.issuperset(PARTS)
 
 
 def _forward(

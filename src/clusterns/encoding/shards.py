@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,8 @@ from numpy.typing import NDArray
 
 from clusterns.encoding.settings import Format, Share
 from clusterns.files import disk_errors, whole_file
+
+LEFTOVER_SECONDS = 3600
 
 
 @dataclass(frozen=True)
@@ -67,11 +71,16 @@ class Shards:
             )
 
     def remove_leftovers(self, share: Share) -> None:
-        """Remove what a killed process of this share left half-written."""
+        """Remove what a killed process of this share left half-written.
+
+        Only old files: another machine may be at work on a young one.
+        """
         for path in self.folder.glob(".*.partial"):
             kind, _, number = path.name[1:].split(".")[0].partition("-")
             if kind in ("shard", "ids") and number.isdecimal() and int(number) in share:
-                with disk_errors(path):
+                with disk_errors(path), suppress(FileNotFoundError):
+                    if time.time() - path.stat().st_mtime < LEFTOVER_SECONDS:
+                        continue
                     path.unlink(missing_ok=True)
 
     def how_to_open(self) -> str:

@@ -15,7 +15,7 @@ from sentence_transformers.util import quantize_embeddings
 
 from clusterns.encoding.manifest import Ranges
 from clusterns.encoding.settings import Precision
-from clusterns.errors import UserError
+from clusterns.errors import UserError, is_out_of_memory
 from clusterns.evaluation.embed import Vectors, encode_longest_first, token_counts
 
 BATCHES_A_DEVICE = 32  # in one call: devices wait for each other at the end of it
@@ -36,6 +36,8 @@ def check_devices(names: Sequence[str]) -> list[str]:
     for name in names:
         try:
             torch.empty(0, device=name)
+            if name == "meta":
+                raise RuntimeError("a device without numbers.")
         except (RuntimeError, AssertionError) as error:
             raise UserError(f"--device {name}: {str(error).splitlines()[0]}") from error
     return list(names)
@@ -85,11 +87,14 @@ class TextEncoder:
             self.truncated += sum(counts[row] > limit for row in rows)
         try:
             vectors = encode_longest_first(self._encode, distinct, counts, self._slab, advance)
-        except torch.OutOfMemoryError as error:
-            raise UserError(
-                f"{self.batch_size} texts at once do not fit into the device's memory: go on with "
-                "a smaller --batch-size."
-            ) from error
+        except RuntimeError as error:
+            # A worker of the pool that takes too much memory is ended by the system.
+            if is_out_of_memory(error) or "died unexpectedly" in str(error):
+                raise UserError(
+                    f"{self.batch_size} texts at once do not fit into the device's memory: go on "
+                    "with a smaller --batch-size."
+                ) from error
+            raise
         advance(len(rows) - len(distinct))
         return vectors[rows]
 

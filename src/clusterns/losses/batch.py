@@ -6,14 +6,37 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from clusterns.losses.distributed import gather, rank
-from clusterns.losses.functional import cosine_matrix
 
-# Of an (n, N) matrix that is held at once. A comparison holds about ten: 40 MiB in fp32.
-MOST_CELLS = 2**20
+# Of an (n, N) matrix that is held at once: that of a batch of 512, 1 MiB in fp32. A comparison
+# holds about ten.
+MOST_CELLS = 2**18
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some anchors, and all rows that they are compared with, as unit vectors."""
+
+    anchors: Tensor
+    """(n, d)."""
+    all_anchors: Tensor
+    """(N, d)."""
+    all_positives: Tensor
+    """(N, d)."""
+    targets: Tensor
+    """(n,) the row of each anchor among the N."""
+
+    def similarities(self) -> Tensor:
+        """(n, N) cosines of the anchors with all positives."""
+        return self.anchors @ self.all_positives.T
+
+    def anchor_similarities(self) -> Tensor:
+        """(n, N) cosines of the anchors with all anchors."""
+        return self.anchors @ self.all_anchors.T
 
 
 @dataclass(frozen=True)
@@ -40,24 +63,21 @@ class Batch:
             targets=torch.arange(first, first + len(anchors), device=anchors.device),
         )
 
-    def similarities(self) -> Tensor:
-        """(n, N) cosines of the anchors with all positives."""
-        return cosine_matrix(self.anchors, self.all_positives)
-
-    def by_rows(self, compare: Callable[[Batch], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+    def by_rows(self, compare: Callable[[Rows], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
         """The (n,) results of ``compare``, which looks at each anchor on its own.
 
         A large batch is compared a slice of its anchors at a time, in the backward pass once more,
         so that memory grows with N and not with its square.
         """
+        vectors = self.anchors, self.all_anchors, self.all_positives
+        anchors, all_anchors, all_positives = (F.normalize(each, dim=-1) for each in vectors)
+        rows = Rows(anchors, all_anchors, all_positives, self.targets)
         size = max(1, MOST_CELLS // len(self.all_positives))
         if len(self.anchors) <= size:
-            return compare(self)
-        slices = [
-            replace(self, anchors=anchors, targets=targets)
-            for anchors, targets in zip(
-                self.anchors.split(size), self.targets.split(size), strict=True
-            )
+            return compare(rows)
+        slices = zip(rows.anchors.split(size), rows.targets.split(size), strict=True)
+        found = [
+            checkpoint(compare, replace(rows, anchors=some, targets=own), use_reentrant=False)
+            for some, own in slices
         ]
-        found = [checkpoint(compare, rows, use_reentrant=False) for rows in slices]
         return tuple(torch.cat(column) for column in zip(*found, strict=True))

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from clusterns.losses.batch import Batch
+from clusterns.losses.batch import Batch, Rows
 from clusterns.losses.centroids import Centroids, Neighbours, farthest_from_last
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.distributed import broadcast, rank, total, world_size
@@ -124,23 +124,21 @@ class ClusterNSLoss(ContrastiveLoss):
         if neighbours is None:
             return super().compare(batch)
         hard, cluster = self._roles(neighbours)
+        weights = self._hard_negative_weights(hard)
 
-        def compare_rows(rows: Batch) -> tuple[Tensor, ...]:
+        def compare_rows(rows: Rows) -> tuple[Tensor, ...]:
             similarities = rows.similarities()
             same_cluster = cluster[rows.targets][:, None] == neighbours.nearest
             same_cluster = same_cluster.scatter(1, rows.targets[:, None], False)
-            negatives = weights = None
-            if self.hard_negatives != "none":
-                negatives = neighbours.similarities[rows.targets]
-                weights = self._hard_negative_weights(hard, rows.targets)
+            with_negatives = self.hard_negatives != "none"
             losses = info_nce(
                 similarities,
                 rows.targets,
                 self.temperature,
                 excluded=same_cluster if self.false_negatives == "mask" else None,
                 extra_positives=same_cluster if self.false_negatives == "positives" else None,
-                negatives=negatives,
-                negative_weights=weights,
+                negatives=neighbours.similarities[rows.targets] if with_negatives else None,
+                negative_weights=weights[rows.targets] if with_negatives else None,
             )
             if self.false_negatives != "margin":
                 return (losses,)
@@ -173,7 +171,8 @@ class ClusterNSLoss(ContrastiveLoss):
         mean = mean_in_batch_similarity(
             batch.all_anchors.detach(), batch.all_positives.detach(), self.variant == "released"
         )
-        return bool(mean <= self.sigma)
+        # One answer for all: the last digit may differ from machine to machine.
+        return bool(broadcast(mean) <= self.sigma)
 
     @torch.no_grad()
     def _first_centroids(self, batch: Batch) -> Tensor:
@@ -201,20 +200,22 @@ class ClusterNSLoss(ContrastiveLoss):
             return hard, cluster
         return (nearest if self.hard_negatives == "nearest" else second), nearest
 
-    def _hard_negative_weights(self, hard: Tensor, targets: Tensor) -> Tensor:
-        """Weight of each centroid in the denominator: as many times mu as samples bring it along."""
+    def _hard_negative_weights(self, hard: Tensor) -> Tensor:
+        """(N, K) weight of each centroid in each denominator: mu, as many times as samples bring
+        the centroid along; in the released code, mu is for the sample's own one."""
         chosen = F.one_hot(hard, len(self.centroids)).to(self.centroids.vectors.dtype)
+        counts = chosen.sum(0)
         if self.variant == "released":
-            return chosen.sum(0) + (self.hard_negative_weight - 1) * chosen[targets]
-        return self.hard_negative_weight * chosen.sum(0)
+            return counts + (self.hard_negative_weight - 1) * chosen
+        return (self.hard_negative_weight * counts).expand(len(hard), -1)
 
-    def _margins(self, rows: Batch, similarities: Tensor, same_cluster: Tensor) -> Tensor:
+    def _margins(self, rows: Rows, similarities: Tensor, same_cluster: Tensor) -> Tensor:
         """(n,) sums of the bidirectional margin loss over each row's (n, N) cells."""
         to_own_positive = similarities.gather(1, rows.targets[:, None])
         if self.variant == "released":
             delta = (similarities - to_own_positive).masked_fill(~same_cluster, 0.0)
             return bidirectional_margin(delta, self.alpha, self.beta).sum(1)
-        delta = cosine_matrix(rows.anchors, rows.all_anchors) - to_own_positive
+        delta = rows.anchor_similarities() - to_own_positive
         return (bidirectional_margin(delta, self.alpha, self.beta) * same_cluster).sum(1)
 
     def _mean_margin(self, sums: Tensor, pairs: Tensor) -> Tensor:

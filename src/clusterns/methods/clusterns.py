@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 from clusterns.encoder import heads_on
+from clusterns.encoder.randomness import kept_random_state
 from clusterns.losses import ClusterNSLoss
 from clusterns.methods.settings import ClusteringSettings, ContrastiveSettings
 from clusterns.methods.simcse import frame
@@ -45,7 +45,7 @@ def _training_vectors(
     def embed() -> Tensor:
         sample = [corpus[i] for i in range(0, len(corpus), step)][:sample_size]
         was_training = model.training
-        with heads_on(model), torch.random.fork_rng():
+        with heads_on(model), kept_random_state(model.device):
             vectors = model.encode(sample, convert_to_tensor=True, show_progress_bar=False)
         model.train(was_training)
         return vectors

@@ -115,7 +115,8 @@ class Guard(TrainerCallback):
 
 
 class Interrupt(TrainerCallback):
-    """Ctrl-C (or a polite kill) ends the run after the step, with a checkpoint. Twice: at once.
+    """Ctrl-C (or a polite kill) ends the run after the step, with a checkpoint. Ctrl-C twice: at
+    once.
 
     It listens within its ``with`` block.
     """
@@ -132,7 +133,8 @@ class Interrupt(TrainerCallback):
             signal.signal(number, handler)
 
     def _ask(self, number: int, frame: FrameType | None) -> None:
-        if self.asked:
+        # A scheduler and a launcher may each send their SIGTERM.
+        if self.asked and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.asked = True
 

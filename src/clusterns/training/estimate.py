@@ -11,7 +11,15 @@ from datasets import Dataset
 
 from clusterns.errors import UserError
 from clusterns.training.build import build_collator, build_loss, build_model
-from clusterns.training.memory import Memory, columns_of, estimate_memory, gib, shortage
+from clusterns.training.memory import (
+    Memory,
+    columns_of,
+    estimate_memory,
+    gib,
+    memory_errors,
+    shortage,
+)
+from clusterns.training.processes import processes
 from clusterns.training.recipe import Recipe
 
 TRIAL_BATCHES = 3
@@ -72,12 +80,15 @@ def estimate(recipe: Recipe, dataset: Dataset) -> Estimate:
     model.train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0)
     times = []
+    share = recipe.batch_size // processes().num_processes
     for batch in range(TRIAL_BATCHES):
         first = batch * recipe.batch_size % max(1, len(dataset) - recipe.batch_size)
-        rows = [{"text": text} for text in dataset[first : first + recipe.batch_size]["text"]]
+        first += share * processes().process_index
+        rows = [{"text": text} for text in dataset[first : first + share]["text"]]
         begun = _now()
-        loss(columns_of(collator(rows), model.device)).backward()
-        optimizer.step()
+        with memory_errors(recipe):
+            loss(columns_of(collator(rows), model.device)).backward()
+            optimizer.step()
         optimizer.zero_grad()
         times.append(_now() - begun)
     return Estimate(

@@ -15,7 +15,8 @@ from sentence_transformers.util import batch_to_device
 from torch import Tensor
 
 from clusterns.console import say
-from clusterns.errors import UserError
+from clusterns.encoder.randomness import kept_random_state
+from clusterns.errors import UserError, is_out_of_memory
 from clusterns.losses import ContrastiveLoss
 from clusterns.losses.batch import MOST_CELLS
 from clusterns.losses.contrastive import Features, stack_views
@@ -92,7 +93,7 @@ def estimate_memory(
     model.train()
     sentences = recipe.batch_size // processes().num_processes
     at_once = 2 * sentences if loss.in_one_call else loss.mini_batch_size
-    with torch.random.fork_rng(), _precision(recipe, model.device):
+    with kept_random_state(model.device), _precision(recipe, model.device):
         views = _bytes_per_row(model, stack_views(columns), 2 * sentences / at_once)
         masked = [0.0]
         if loss.masked_lm is not None:
@@ -160,8 +161,7 @@ def memory_errors(recipe: Recipe) -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        # The second is what a CPU's allocator says, in an error of no type of its own.
-        if isinstance(error, torch.OutOfMemoryError) or "can't allocate memory" in str(error):
+        if is_out_of_memory(error):
             first = "mini_batch_size" if recipe.gradient_cache else "batch_size"
             cache = "" if recipe.gradient_cache else "set gradient_cache=true, or "
             raise UserError(
