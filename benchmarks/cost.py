@@ -15,10 +15,8 @@ from typing import Any
 
 from benchmarks.clustering import loss_times
 from benchmarks.harness import RESULTS, alternate, description, wikipedia
-from benchmarks.training import Contender, random_encoder
+from benchmarks.training import Contender, of_recipe, random_encoder
 from clusterns.files import whole_file
-from clusterns.training.build import build_collator, build_loss, build_model
-from clusterns.training.memory import columns_of
 from clusterns.training.recipe import load_recipe
 
 LAYERS, WIDTH, BATCH, LENGTH, ROUNDS = 4, 256, 64, 32, 3
@@ -38,13 +36,7 @@ def contender(base: str, batch: int, length: int) -> Contender:
             "pooling": "cls", "head": False, "max_length": length,
         },
     )  # fmt: skip
-    model = build_model(recipe)
-    collator, loss = build_collator(recipe, model), build_loss(recipe, model, [])
-    return Contender(
-        model,
-        lambda texts: columns_of(collator([{"text": text} for text in texts]), model.device),
-        loss,
-    )
+    return of_recipe(recipe)
 
 
 def run() -> dict[str, Any]:

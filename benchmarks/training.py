@@ -86,7 +86,11 @@ def recipe_for(method: str, base: str, batch: int, pooling: str) -> Recipe:
 
 
 def ours(method: str, base: str, batch: int, pooling: str) -> Contender:
-    recipe = recipe_for(method, base, batch, pooling)
+    return of_recipe(recipe_for(method, base, batch, pooling))
+
+
+def of_recipe(recipe: Recipe) -> Contender:
+    """What `clusterns train` would do."""
     model = build_model(recipe)
     collator, loss = build_collator(recipe, model), build_loss(recipe, model, [])
     return Contender(

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clusterns.cli.options import MODEL_HELP, Column, MaxLength, Pooling
+
 if TYPE_CHECKING:
     from clusterns.encoding import EncodeReport, Share
 
@@ -44,9 +46,7 @@ def encode(
     model: Annotated[
         str,
         typer.Option(
-            help="A run folder, a SentenceTransformer's path or Hub name, a plain Transformers "
-            "encoder (with --pooling; minibert is the one inside this package), or a text file of "
-            "word vectors in GloVe's format.",
+            help=MODEL_HELP,
             show_default=False,
         ),
     ],
@@ -84,9 +84,7 @@ def encode(
             "eight to a byte."
         ),
     ] = Precision.float32,
-    column: Annotated[
-        str | None, typer.Option(help="Column of the text in tables and JSON lines.")
-    ] = None,
+    column: Column = None,
     id_column: Annotated[
         str | None,
         typer.Option(
@@ -100,22 +98,8 @@ def encode(
         int,
         typer.Option(min=1, help="Texts a forward pass; may differ when you go on."),
     ] = 32,
-    pooling: Annotated[
-        str | None,
-        typer.Option(
-            help="How a plain encoder's token vectors become one: cls, mean, max, lasttoken, "
-            "first-last-avg or embedding-avg.",
-            show_default=False,
-        ),
-    ] = None,
-    max_length: Annotated[
-        int | None,
-        typer.Option(
-            min=3,
-            help="Tokens to read of each text. Without it: what the model says.",
-            show_default=False,
-        ),
-    ] = None,
+    pooling: Pooling = None,
+    max_length: MaxLength = None,
     device: Annotated[
         list[str] | None,
         typer.Option(

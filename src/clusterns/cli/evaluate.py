@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clusterns.cli.options import MODEL_HELP, MaxLength, Pooling
 from clusterns.errors import UserError
 
 if TYPE_CHECKING:
@@ -28,11 +29,7 @@ class Suite(str, Enum):
 def evaluate(
     model: Annotated[
         str,
-        typer.Argument(
-            help="A run folder, a SentenceTransformer's path or Hub name, a plain Transformers "
-            "encoder (with --pooling; minibert is the one inside this package), or a text file of "
-            "word vectors in GloVe's format."
-        ),
+        typer.Argument(help=MODEL_HELP),
     ],
     suite: Annotated[
         list[Suite] | None,
@@ -85,28 +82,14 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
-    pooling: Annotated[
-        str | None,
-        typer.Option(
-            help="How a plain encoder's token vectors become one: cls, mean, max, lasttoken, "
-            "first-last-avg or embedding-avg.",
-            show_default=False,
-        ),
-    ] = None,
+    pooling: Pooling = None,
     name: Annotated[
         str | None,
         typer.Option(
             help="What to call the model in tables. Without it: MODEL.", show_default=False
         ),
     ] = None,
-    max_length: Annotated[
-        int | None,
-        typer.Option(
-            min=3,
-            help="Tokens to read of each sentence. Without it: what the model says.",
-            show_default=False,
-        ),
-    ] = None,
+    max_length: MaxLength = None,
     batch_size: Annotated[int, typer.Option(min=1, help="Sentences a forward pass.")] = 32,
     seeds: Annotated[
         int, typer.Option(min=1, help="K-means runs for each clustering set; seeds 0, 1, ...")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clusterns.cli.options import Column
 from clusterns.console import answers, say
 from clusterns.errors import UserError
 
@@ -67,9 +68,7 @@ def train(
             show_default=False,
         ),
     ] = None,
-    column: Annotated[
-        str | None, typer.Option(help="Column of the text in tables and JSON lines.")
-    ] = None,
+    column: Column = None,
     split_sentences: Annotated[
         bool, typer.Option("--split-sentences", help="Split paragraphs into sentences.")
     ] = False,
