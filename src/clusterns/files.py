@@ -29,7 +29,8 @@ _DISK_ERRORS = (
 )
 
 
-def _neighbour(path: Path) -> Path:
+def neighbour(path: Path) -> Path:
+    """A name beside ``path`` for what is still being written."""
     # Not by the number of the process: two machines may share a disk.
     return path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.partial")
 
@@ -37,7 +38,7 @@ def _neighbour(path: Path) -> Path:
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Yield a temporary neighbour of ``path`` that takes its place when the block succeeds."""
-    temporary = _neighbour(path)
+    temporary = neighbour(path)
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -50,7 +51,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
     """Yield a temporary neighbour of the folder ``path`` that takes its place on success."""
-    temporary = _neighbour(path)
+    temporary = neighbour(path)
     with disk_errors(path):
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(parents=True)

@@ -20,7 +20,7 @@ from clusterns.encoder import (
 )
 from clusterns.encoder.bare_template import bare_states
 from clusterns.losses import ClusterNSLoss, ContrastiveLoss, MaskedLanguageModelling
-from clusterns.losses.contrastive import stack_views
+from clusterns.losses.tokenised import stack_views
 from clusterns.views import TemplatedViews, TemplateTokens, template_pair
 from tests.conftest import make_tiny_base
 

@@ -11,7 +11,7 @@ from transformers import AutoModelForMaskedLM
 
 from clusterns.encoder import add_masked_lm_head, load_base, set_dropout
 from clusterns.losses import MaskedLanguageModelling
-from clusterns.losses.masked_lm import mini_batches
+from clusterns.losses.tokenised import mini_batches
 
 TEXTS = [
     "a cat sat on the mat", "dogs", "one two", "the river runs through the old town to the sea",

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 
 from clusterns.encoder import load_base
-from clusterns.losses.contrastive import sorted_by_length, stack_views
+from clusterns.losses.tokenised import sorted_by_length, stack_views
 from clusterns.views import ViewCollator, crop
 
 ROWS = [

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
 from pathlib import Path
 from typing import Any
 
 from clusterns.encoding.settings import EncodeSettings
 from clusterns.errors import UserError
-from clusterns.files import disk_errors
+from clusterns.files import disk_errors, neighbour
 from clusterns.settings import Settings
 
 MANIFEST = "manifest.json"
@@ -98,24 +97,23 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 def write_once(path: Path, value: Any) -> None:
     """Write JSON, whole; a file that is there already, or comes first from elsewhere, stays."""
-    # Two machines may give their processes the same number, so the name is unique without it.
-    neighbour = path.with_name(f".{path.name}.{uuid.uuid4().hex}.partial")
+    temporary = neighbour(path)
     with disk_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            neighbour.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", "utf-8")
-            _link(neighbour, path)
+            temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", "utf-8")
+            _link(temporary, path)
         finally:
-            neighbour.unlink(missing_ok=True)
+            temporary.unlink(missing_ok=True)
 
 
-def _link(neighbour: Path, path: Path) -> None:
+def _link(temporary: Path, path: Path) -> None:
     try:
-        os.link(neighbour, path)
+        os.link(temporary, path)
     except FileExistsError:
         pass
     except OSError:  # a file system without hard links
-        neighbour.replace(path)
+        temporary.replace(path)
 
 
 def _said(key: str, value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -15,8 +15,8 @@ from clusterns.losses.batch import Batch
 from clusterns.losses.distributed import sum_in_turn, unaveraged
 from clusterns.losses.functional import info_nce, mean_in_batch_similarity
 from clusterns.losses.masked_lm import MaskedLanguageModelling
+from clusterns.losses.tokenised import Features, sorted_by_length, stack_views
 
-Features = Mapping[str, Tensor | Any]
 DEFAULT_MINI_BATCH = 64
 
 
@@ -156,36 +156,3 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
     year = "2021"
 }
 """
-
-
-def stack_views(columns: list[Features]) -> dict[str, Any]:
-    """Both views as the rows of one input: (2n, length), anchors first.
-
-    One column stands for both: it was tokenised once, and its rows go in twice.
-    """
-    if len(columns) not in (1, 2):
-        raise ValueError(f"expected one or two columns of text, got {len(columns)}")
-    first, second = columns[0], columns[-1]
-    rows: dict[str, Any] = {}
-    for key, value in first.items():
-        if not isinstance(value, Tensor) or value.ndim == 0:
-            rows[key] = value
-            continue
-        other = second[key]
-        if value.ndim == 2 and value.shape[1] != other.shape[1]:
-            width = max(value.shape[1], other.shape[1])
-            # Padding that the attention mask hides: its token does not matter.
-            value, other = (F.pad(x, (0, width - x.shape[1])) for x in (value, other))
-        rows[key] = torch.cat([value, other])
-    return rows
-
-
-def sorted_by_length(rows: dict[str, Any]) -> tuple[dict[str, Any], Tensor]:
-    """The rows from short to long, and the indices that put them back."""
-    order = rows["attention_mask"].sum(1).argsort(stable=True)
-    n = len(order)
-    moved = {
-        key: value[order] if isinstance(value, Tensor) and value.ndim and len(value) == n else value
-        for key, value in rows.items()
-    }
-    return moved, order.argsort()

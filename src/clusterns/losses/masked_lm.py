@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor
@@ -11,6 +11,7 @@ from transformers import DataCollatorForLanguageModeling, PreTrainedTokenizerBas
 
 from clusterns.encoder.masked_lm import NOT_MASKED
 from clusterns.losses.distributed import total, world_size
+from clusterns.losses.tokenised import mini_batches
 
 
 class MaskedLanguageModelling:
@@ -72,21 +73,3 @@ def summed_loss(model: Any, rows: Mapping[str, Any]) -> Tensor:
     """The masked-LM losses of all masked tokens of ``rows`` (scalar)."""
     masked_tokens = (rows["masked_lm_labels"] != NOT_MASKED).sum()
     return model({**rows})["masked_lm_loss"] * masked_tokens
-
-
-def mini_batches(rows: Mapping[str, Any], size: int) -> Iterator[dict[str, Any]]:
-    """The rows from short to long, ``size`` at once, without columns that pad all of them."""
-    seen: Tensor = rows["attention_mask"]
-    n, width = seen.shape
-    if size >= n:
-        yield dict(rows)
-        return
-    for chosen in seen.sum(1).argsort(stable=True).split(size):
-        end = int(seen[chosen].any(0).nonzero().max()) + 1
-        part = dict(rows)
-        for key, value in rows.items():
-            if isinstance(value, Tensor) and value.ndim and len(value) == n:
-                part[key] = value[chosen]
-                if value.shape[1:2] == (width,):
-                    part[key] = part[key][:, :end]
-        yield part

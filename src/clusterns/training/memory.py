@@ -19,8 +19,7 @@ from clusterns.encoder.randomness import kept_random_state
 from clusterns.errors import UserError, is_out_of_memory
 from clusterns.losses import ContrastiveLoss
 from clusterns.losses.batch import MOST_CELLS
-from clusterns.losses.contrastive import Features, stack_views
-from clusterns.losses.masked_lm import mini_batches
+from clusterns.losses.tokenised import Features, mini_batches, stack_views
 from clusterns.training.free_memory import free_bytes, held_bytes
 from clusterns.training.processes import processes
 from clusterns.training.recipe import Recipe
