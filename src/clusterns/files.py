@@ -25,8 +25,11 @@ _DISK_ERRORS = (
     errno.EFBIG,
     errno.EIO,
     errno.ENOTDIR,
+    errno.EEXIST,
     errno.ENAMETOOLONG,
 )
+# The lock of a folder that is never replaced, see `clusterns.locks`.
+LOCK_INSIDE = ".lock"
 
 
 def neighbour(path: Path) -> Path:
@@ -50,17 +53,31 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
-    """Yield a temporary neighbour of the folder ``path`` that takes its place on success."""
-    temporary = neighbour(path)
+    """Yield a temporary folder whose content becomes that of the folder ``path`` on success.
+
+    A folder that is there and empty is filled in place, the entries by name: it may be a disk of
+    its own, the current folder, or behind a link. Any other one is replaced whole.
+    """
+    path = path.resolve()
     with disk_errors(path):
-        shutil.rmtree(temporary, ignore_errors=True)
+        in_place = path.is_dir() and is_empty(path)
+        temporary = neighbour(path / "content" if in_place else path)
         temporary.mkdir(parents=True)
         try:
             yield temporary
-            shutil.rmtree(path, ignore_errors=True)
-            temporary.replace(path)
+            if in_place:
+                for entry in sorted(temporary.iterdir()):
+                    entry.replace(path / entry.name)
+            else:
+                shutil.rmtree(path, ignore_errors=True)
+                temporary.replace(path)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def is_empty(folder: Path) -> bool:
+    """Whether nothing but our own lock is in a folder."""
+    return all(entry.name == LOCK_INSIDE for entry in folder.iterdir())
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 from clusterns.encoder import load_base
 from clusterns.errors import UserError
 from clusterns.files import read_json
+from clusterns.locks import locked
 from clusterns.training import Recipe, RunFolder, load_recipe, train
 from clusterns.training.callbacks import read_metrics
 from clusterns.training.trainer import NotFiniteError
@@ -238,3 +239,72 @@ def test_the_diagnostics_reach_tensorboard(tiny_bert: Path, rows: Dataset, tmp_p
     steps = [event.step for event in log.Scalars("train/hard_negative_similarity")]
     assert steps == [2, 3, 4]  # from the step at which clustering starts
     assert log.Scalars("eval/score")[-1].value == pytest.approx(0.3)
+
+
+def test_a_trained_model_is_kept_whatever_it_scores_once_saved(
+    tiny_bert: Path, rows: Dataset, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Wavering(Scripted):
+        """Never gives the same model the same score twice."""
+
+        def __call__(self, model: SentenceTransformer, *args, **kwargs) -> dict[str, float]:
+            self.seen = []
+            return super().__call__(model)
+
+    folder = RunFolder(tmp_path / "run")
+    result = train(
+        recipe(tiny_bert, max_steps=2), rows, Wavering([0.1, 0.5, 0.4]), folder, quiet=True
+    )
+    assert result.best_score == 0.5
+    assert "the saved model scores 0.4000, and scored 0.5000" in capsys.readouterr().err
+    assert folder.is_finished
+    assert SentenceTransformer(str(folder.model)).encode("a song").shape == (32,)
+
+
+def test_two_runs_in_one_folder_are_refused(
+    tiny_bert: Path, rows: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clusterns.locks.WAIT", 0.0)
+    folder = RunFolder(tmp_path / "run")
+    with locked(folder.path), pytest.raises(UserError, match="in use by process"):
+        train(recipe(tiny_bert), rows, Scripted([0.1]), folder, quiet=True)
+    assert not folder.path.exists()
+
+    class Meddler(Scripted):
+        """While it validates, somebody starts the same run again."""
+
+        def __call__(self, model: SentenceTransformer, *args, **kwargs) -> dict[str, float]:
+            with pytest.raises(UserError, match="in use by process"), locked(folder.path):
+                pass
+            return super().__call__(model)
+
+    train(recipe(tiny_bert, max_steps=2), rows, Meddler([0.1, 0.2]), folder, quiet=True)
+    with locked(folder.path):
+        assert folder.is_finished
+
+
+@pytest.mark.parametrize("initialisation", ["batch", "corpus"])
+def test_a_base_that_cuts_its_vectors_stays_one_that_does(
+    tiny_bert: Path, rows: Dataset, tmp_path: Path, initialisation: str
+) -> None:
+    base = load_base(str(tiny_bert), "cls")
+    base.truncate_dim = 8
+    base.save_pretrained(str(tmp_path / "base"))
+    chosen = recipe(
+        tmp_path / "base", max_steps=2, start_step=1, pooling="auto", head=True,
+        initialisation=initialisation,
+    )  # fmt: skip
+    folder = RunFolder(tmp_path / "run")
+    train(chosen, rows, Scripted([0.1, 0.2]), folder, quiet=True)
+    assert SentenceTransformer(str(folder.model)).encode("a song").shape == (8,)
+
+
+def test_an_empty_folder_behind_a_link_takes_a_run(
+    tiny_bert: Path, rows: Dataset, tmp_path: Path
+) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "run").symlink_to(tmp_path / "disk")
+    folder = RunFolder(tmp_path / "run")
+    train(recipe(tiny_bert, max_steps=2), rows, Scripted([0.1, 0.2]), folder, quiet=True)
+    assert (tmp_path / "run").is_symlink()
+    assert (tmp_path / "disk" / "model").is_dir()

@@ -173,5 +173,6 @@ def without_training_parts(model: SentenceTransformer) -> SentenceTransformer:
         prompts=model.prompts,
         default_prompt_name=model.default_prompt_name,
         similarity_fn_name=model.similarity_fn_name,
+        truncate_dim=model.truncate_dim,
         model_card_data=model.model_card_data,
     )

@@ -29,7 +29,8 @@ class TrainingHead(Dense):
 
 def add_training_head(model: SentenceTransformer) -> None:
     """Put a fresh head at the end of ``model``."""
-    width = model.get_embedding_dimension()
+    with model.truncate_embeddings(None):  # it is trained whole, and cut when it is used
+        width = model.get_embedding_dimension()
     assert width is not None
     model.append(TrainingHead(width, width).to(model.device))
 

@@ -45,7 +45,7 @@ def _training_vectors(
     def embed() -> Tensor:
         sample = [corpus[i] for i in range(0, len(corpus), step)][:sample_size]
         was_training = model.training
-        with heads_on(model), kept_random_state(model.device):
+        with heads_on(model), model.truncate_embeddings(None), kept_random_state(model.device):
             vectors = model.encode(sample, convert_to_tensor=True, show_progress_bar=False)
         model.train(was_training)
         return vectors

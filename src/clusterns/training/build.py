@@ -81,9 +81,10 @@ def _make_fast(model: SentenceTransformer, recipe: Recipe) -> None:
 
 def build_loss(recipe: Recipe, model: SentenceTransformer, texts: Any) -> ContrastiveLoss:
     """The loss of a recipe's method."""
-    if recipe.method == "simcse":
-        return simcse(model, recipe)
-    return clusterns(model, recipe, recipe.seed, texts)
+    with model.truncate_embeddings(None):  # a model that cuts its vectors is trained whole
+        if recipe.method == "simcse":
+            return simcse(model, recipe)
+        return clusterns(model, recipe, recipe.seed, texts)
 
 
 def build_collator(recipe: Recipe, model: SentenceTransformer) -> ViewCollator:

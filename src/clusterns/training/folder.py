@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterns.errors import UserError
-from clusterns.files import disk_errors, read_json, whole_folder, write_json
+from clusterns.files import disk_errors, is_empty, read_json, whole_folder, write_json
 from clusterns.training.recipe import Recipe, load_recipe
 
 LIBRARIES = (
@@ -66,7 +66,7 @@ class RunFolder:
                     f"--output {self.path} holds a run already: add --resume to go on with it, or "
                     "name another folder."
                 )
-        elif self.path.is_dir() and any(self.path.iterdir()):
+        elif self.path.is_dir() and not is_empty(self.path):
             raise UserError(
                 f"--output {self.path} is not empty and holds no run: name another folder."
             )
@@ -82,6 +82,7 @@ class RunFolder:
             "machine": f"{platform.system()} {platform.machine()}",
             "corpus": corpus,
         }
+        # An empty folder is filled by name: the record, which makes it a run, comes last.
         with whole_folder(self.path) as temporary:
             (temporary / self.recipe_file.name).write_text(recipe.to_yaml(), "utf-8")
             write_json(temporary / self.run_file.name, record)

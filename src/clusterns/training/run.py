@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,11 +22,10 @@ from transformers import (
 from transformers.integrations import get_available_reporting_integrations
 
 from clusterns.console import say
-from clusterns.encoder import (
-    without_training_parts,
-)
+from clusterns.encoder import without_training_parts
 from clusterns.errors import UserError
 from clusterns.files import disk_errors, whole_folder, write_json
+from clusterns.locks import locked
 from clusterns.losses import ClusterNSLoss, ContrastiveLoss
 from clusterns.training.build import build_collator, build_loss, build_model
 from clusterns.training.callbacks import (
@@ -99,6 +99,20 @@ def train(
     corpus = {"fingerprint": "", **(corpus or {})}
     # All that can be wrong with the settings is found out before anything is written.
     check_batches(recipe, len(dataset))
+    with ExitStack() as held:
+        first_process_does(lambda: held.enter_context(locked(folder.path)))
+        return _train(recipe, dataset, evaluator, folder, resume, corpus, quiet)
+
+
+def _train(
+    recipe: Recipe,
+    dataset: Dataset,
+    evaluator: BaseEvaluator,
+    folder: RunFolder,
+    resume: bool,
+    corpus: dict[str, Any],
+    quiet: bool,
+) -> RunResult:
     metric = f"eval_{evaluator.primary_metric}"
     arguments = _arguments(recipe, folder, metric)
     model = build_model(recipe)
@@ -262,14 +276,16 @@ def _finish(
     model = without_training_parts(model)
     model.model_card_data.widget = []  # they would be sentences of the user's corpus
     loaded = evaluator(model)[evaluator.primary_metric]
-    # Half precision validates with less exact vectors than the saved model gives.
-    slack = 1e-4 if recipe.precision == "fp32" else 0.02
-    if not math.isclose(loaded, best_score, rel_tol=0, abs_tol=slack):
-        raise RuntimeError(
-            f"the final model scores {loaded:.6f}, and scored {best_score:.6f} in training"
-        )
     with whole_folder(folder.model) as temporary:
         model.save_pretrained(str(temporary))
     write_json(folder.results_file, asdict(result))
     shutil.rmtree(folder.checkpoints / "eval", ignore_errors=True)
+    # A rank measure moves in steps, and half precision validates with less exact vectors than the
+    # saved model gives: what was trained is kept, whatever it scores.
+    slack = 1e-3 if recipe.precision == "fp32" else 0.02
+    if not math.isclose(loaded, best_score, rel_tol=0, abs_tol=slack):
+        say(
+            f"Warning: the saved model scores {loaded:.4f}, and scored {best_score:.4f} when it was "
+            f"validated at step {best_step}."
+        )
     return result
