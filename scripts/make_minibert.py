@@ -1,56 +1,38 @@
-"""Make minibert again: a WordPiece vocabulary and a masked language model from a file of sentences.
+"""Make minibert: a masked language model from a file of sentences, from nothing or from weights.
 
-    python scripts/make_minibert.py sentences.txt minibert/
+    python scripts/make_minibert.py sentences.txt work/ --steps 6500
+    python scripts/make_minibert.py sentences.txt work/ --from minibert/ --steps 4000 --decay 1500
 
-Two hours on two CPU cores for 6,500 steps. Muon trains the hidden matrices, AdamW the rest. The usual
-start of masked-LM training is a long plateau on which the model learns to look at neighbours at all;
-sinusoidal positions and first-layer heads that are turned to the neighbouring tokens spare it.
-Resumable: run it again after a stop.
+Meant to run for hours behind other work: it lowers its own priority, waits passively and can be killed
+at any moment; the same command goes on exactly from the last state. The learning rate warms up, stays,
+and falls to nothing over the last ``--decay`` steps, so a stopped run may go on with another end.
+Muon trains the hidden matrices, AdamW the rest. The usual start of masked-LM training is a long plateau
+on which the model learns to look at neighbours at all; from nothing, sinusoidal positions and first-layer
+heads that are turned to the neighbouring tokens spare it.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import math
+import os
+import time
 from pathlib import Path
 
-import numpy as np
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is imported
+
 import torch
 import torch.nn.functional as F
-from tokenizers import BertWordPieceTokenizer
+from tokenizers import Tokenizer
 from torch import Tensor, nn
-from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+from transformers import BertConfig, BertForMaskedLM
 
-VOCABULARY = 12_288
-WIDTH, HEADS, LAYERS, POSITIONS = 256, 4, 4, 128
-CLS, SEP, MASK, FIRST_WORD = 2, 3, 4, 5
-MASKED_SHARE = 0.2
+from minibert_text import POSITIONS, VOCABULARY, Batches, tokenise, vocabulary
+
+WIDTH, HEADS, LAYERS = 256, 4, 4
 WARMUP, MUON_RATE, ADAM_RATE = 200, 0.02, 2e-3
-
-
-def tokenise(source: Path, output: Path) -> np.ndarray:
-    """Train the vocabulary on ``source`` and keep its tokens as one long row."""
-    tokens = output / "tokens.npy"
-    if not tokens.exists():
-        tokenizer = BertWordPieceTokenizer(lowercase=True)
-        tokenizer.train([str(source)], vocab_size=VOCABULARY, min_frequency=2)
-        tokenizer.save_model(str(output))
-        parts, batch = [], []
-        with source.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, 1):
-                batch.append(line.strip())
-                if number % 20_000 == 0:
-                    parts += _ids(tokenizer, batch)
-                    batch = []
-        parts += _ids(tokenizer, batch)
-        np.save(tokens, np.concatenate(parts))
-    return np.load(tokens, mmap_mode="r")
-
-
-def _ids(tokenizer: BertWordPieceTokenizer, batch: list[str]) -> list[np.ndarray]:
-    return [
-        np.array(e.ids, np.uint16) for e in tokenizer.encode_batch(batch, add_special_tokens=False)
-    ]
+LINE_EVERY, HELD_OUT_EVERY, SAVE_SECONDS = 50, 500, 120
 
 
 @torch.no_grad()
@@ -107,93 +89,151 @@ def _orthogonal(matrix: Tensor) -> Tensor:
     return x.T if tall else x
 
 
-class Batches:
-    """Masked windows of the token row: 64 x 64, and every eighth 32 x 128."""
-
-    def __init__(self, tokens: np.ndarray) -> None:
-        self.tokens = tokens
-        self.orders = {
-            length: np.random.default_rng(length).permutation((len(tokens) - 1) // (length - 2))
-            for length in (64, 128)
-        }
-
-    def __call__(self, step: int) -> tuple[Tensor, Tensor, Tensor]:
-        length, rows = (128, 32) if step % 8 == 7 else (64, 64)
-        order = self.orders[length]
-        starts = np.take(order, range(step * rows, step * rows + rows), mode="wrap") * (length - 2)
-        windows = np.stack([self.tokens[s : s + length - 2] for s in starts]).astype(np.int64)
-        ids = F.pad(torch.from_numpy(windows), (1, 1))
-        ids[:, 0], ids[:, -1] = CLS, SEP
-        chosen = torch.rand(ids.shape) < MASKED_SHARE
-        chosen[:, 0] = chosen[:, -1] = False
-        labels = ids[chosen]
-        fate = torch.rand(ids.shape)
-        ids[chosen & (fate < 0.8)] = MASK
-        other = chosen & (fate >= 0.9)
-        ids[other] = torch.randint(FIRST_WORD, VOCABULARY, (int(other.sum()),))
-        return ids, chosen, labels
+def masked_loss(model: BertForMaskedLM, batch: tuple[Tensor, Tensor, Tensor]) -> Tensor:
+    """Mean cross-entropy at the chosen places; only they go through the head."""
+    ids, chosen, own = batch
+    return F.cross_entropy(model.cls(model.bert(ids)[0][chosen]), own)
 
 
-def pretrain(tokens: np.ndarray, output: Path, steps: int) -> BertForMaskedLM:
+def first_model(start: Path | None) -> BertForMaskedLM:
+    """In single precision and without dropout."""
+    quiet = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    if start:
+        return BertForMaskedLM.from_pretrained(start, dtype=torch.float32, **quiet)
     torch.manual_seed(0)
     config = BertConfig(
         vocab_size=VOCABULARY, num_hidden_layers=LAYERS, hidden_size=WIDTH, num_attention_heads=HEADS,
-        intermediate_size=4 * WIDTH, max_position_embeddings=POSITIONS, hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
+        intermediate_size=4 * WIDTH, max_position_embeddings=POSITIONS, **quiet,
     )  # fmt: skip
-    model = BertForMaskedLM(config).train()
+    model = BertForMaskedLM(config)
     look_at_neighbours(model)
+    return model
+
+
+class Metrics:
+    """``metrics.jsonl``: a line every few steps; lines past the state that is resumed are dropped."""
+
+    def __init__(self, file: Path, step: int, batch: int) -> None:
+        self.file, self.batch, self.losses, self.since = file, batch, [], time.monotonic()
+        lines = file.read_text().splitlines() if file.exists() else []
+        kept = [line for line in lines if json.loads(line)["step"] <= step]
+        file.write_text("".join(line + "\n" for line in kept))
+
+    def line(self, step: int, rate: float, **more: float) -> None:
+        now, steps = time.monotonic(), len(self.losses)
+        entry = {"step": step, "tokens": step * self.batch, "rate": rate, **more}
+        if steps:
+            entry["loss"] = round(sum(self.losses) / steps, 4)
+            entry["tokens_per_second"] = round(steps * self.batch / (now - self.since))
+        with self.file.open("a") as file:
+            file.write(json.dumps(entry) + "\n")
+        print(entry, flush=True)
+        self.losses, self.since = [], now
+
+    def curve(self) -> None:
+        from matplotlib.figure import Figure
+
+        lines = [json.loads(line) for line in self.file.read_text().splitlines()]
+        figure = Figure(figsize=(6, 3.5), layout="constrained")
+        axes = figure.add_subplot()
+        for name, style in (("loss", "-"), ("held_out", "o-")):
+            points = [(e["tokens"] / 1e6, e[name]) for e in lines if name in e]
+            if points:
+                axes.plot(
+                    *zip(*points, strict=True), style, markersize=3, label=name.replace("_", " ")
+                )
+        axes.set(xlabel="million tokens", ylabel="masked-LM loss")
+        axes.legend(frameon=False)
+        figure.savefig(self.file.with_name("curve.png"), dpi=120)
+
+
+def pretrain(
+    batches: Batches, held_out: Batches | None, arguments: argparse.Namespace
+) -> BertForMaskedLM:
+    model = first_model(arguments.start).train()
     hidden = [p for n, p in model.named_parameters() if "encoder.layer" in n and p.ndim == 2]
     others = [p for p in model.parameters() if all(p is not h for h in hidden)]
     muon = Muon(hidden, MUON_RATE)
     adam = torch.optim.AdamW(others, lr=ADAM_RATE, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
-    state_file, first = output / "state.pt", 0
+    parts = {"model": model, "muon": muon, "adam": adam}
+    state_file, first = arguments.output / "state.pt", 0
     if state_file.exists():
         state = torch.load(state_file, weights_only=True)
-        model.load_state_dict(state["model"])
-        muon.load_state_dict(state["muon"])
-        adam.load_state_dict(state["adam"])
-        torch.set_rng_state(state["random"])
+        for name, part in parts.items():
+            part.load_state_dict(state[name])
         first = state["step"]
-    batches = Batches(tokens)
-    for step in range(first, steps):
-        warm = (step + 1) / WARMUP if step < WARMUP else 1 - (step - WARMUP) / (steps - WARMUP)
-        for optimizer, rate in ((muon, MUON_RATE), (adam, ADAM_RATE)):
-            for group in optimizer.param_groups:
-                group["lr"] = rate * max(0.0, warm)
-        ids, chosen, labels = batches(step)
-        # Only the masked positions go through the head.
-        loss = F.cross_entropy(model.cls(model.bert(ids)[0][chosen]), labels)
+    metrics = Metrics(arguments.output / "metrics.jsonl", first, batches.size)
+    saved = time.monotonic()
+
+    def measure(step: int, rate: float) -> None:
+        more = {}
+        if held_out and (step % HELD_OUT_EVERY == 0 or step == arguments.steps):
+            with torch.no_grad():
+                losses = [masked_loss(model, held_out(n)).item() for n in range(16)]
+            more["held_out"] = round(sum(losses) / len(losses), 4)
+        metrics.line(step, rate, **more)
+
+    if first == 0:
+        measure(0, 0.0)
+    for step in range(first, arguments.steps):
+        rate = arguments.rate * min(
+            1, (step + 1) / WARMUP, (arguments.steps - step) / arguments.decay
+        )
+        muon.param_groups[0]["lr"], adam.param_groups[0]["lr"] = MUON_RATE * rate, ADAM_RATE * rate
+        loss = masked_loss(model, batches(step))
         loss.backward()
         nn.utils.clip_grad_norm_(others, 1.0)
         muon.step()
         adam.step()
         model.zero_grad(set_to_none=True)
-        if (step + 1) % 50 == 0:
-            print(f"step {step + 1}: loss {loss.item():.3f}", flush=True)
-        if (step + 1) % 500 == 0:
-            state = {"model": model.state_dict(), "muon": muon.state_dict(), "adam": adam.state_dict(),
-                     "random": torch.get_rng_state(), "step": step + 1}  # fmt: skip
-            torch.save(state, state_file.with_suffix(".partial"))
-            state_file.with_suffix(".partial").replace(state_file)
-    # Trained without dropout; whoever fine-tunes it contrastively needs it.
-    model.config.hidden_dropout_prob = model.config.attention_probs_dropout_prob = 0.1
+        metrics.losses.append(loss.item())
+        done = step + 1
+        if done % LINE_EVERY == 0 or done == arguments.steps:
+            measure(done, round(rate, 5))
+            # At a line's end only: the mean of the next line is then whole after a resume.
+            if time.monotonic() - saved > SAVE_SECONDS or done == arguments.steps:
+                partial = state_file.with_suffix(".partial")
+                torch.save({**{n: p.state_dict() for n, p in parts.items()}, "step": done}, partial)
+                partial.replace(state_file)
+                saved = time.monotonic()
+    metrics.curve()
     return model
 
 
-def main() -> None:
+def main(given: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("source", type=Path, help="one sentence a line, UTF-8")
-    parser.add_argument("output", type=Path)
+    parser.add_argument("output", type=Path, help="folder for the state, the metrics and the model")
+    parser.add_argument(
+        "--from", dest="start", type=Path, metavar="FOLDER", help="weights to go on from"
+    )
     parser.add_argument("--steps", type=int, default=6500)
-    arguments = parser.parse_args()
-    arguments.output.mkdir(parents=True, exist_ok=True)
-    tokens = tokenise(arguments.source, arguments.output)
-    model = pretrain(tokens, arguments.output, arguments.steps)
-    model.half().save_pretrained(arguments.output)
-    BertTokenizer(
-        str(arguments.output / "vocab.txt"), do_lower_case=True, model_max_length=POSITIONS
-    ).save_pretrained(arguments.output)
+    parser.add_argument(
+        "--decay", type=int, default=3000, help="last steps, over which the rate falls"
+    )
+    parser.add_argument("--rate", type=float, default=1.0, help="share of the full learning rates")
+    parser.add_argument("--held-out", type=Path, help="sentences that only measure")
+    parser.add_argument("--seed", type=int, default=0, help="order of the windows, and masks")
+    parser.add_argument("--batch", type=int, default=4096, help="tokens of a step")
+    parser.add_argument("--threads", type=int, default=2)
+    arguments = parser.parse_args(given)
+    os.nice(19)
+    torch.set_num_threads(arguments.threads)
+    output = arguments.output
+    output.mkdir(parents=True, exist_ok=True)
+    vocabulary(arguments.source, arguments.start, output)
+    tokenizer = Tokenizer.from_file(str(output / "tokenizer.json"))
+
+    def masked(source: Path, name: str, seed: int) -> Batches:
+        tokens = tokenise(source, tokenizer, output / name)
+        return Batches(tokens, tokenizer, seed, arguments.batch)
+
+    batches = masked(arguments.source, "tokens.npy", arguments.seed)
+    held_out = masked(arguments.held_out, "held_out.npy", 0) if arguments.held_out else None
+    model = pretrain(batches, held_out, arguments)
+    # Trained without dropout; whoever fine-tunes it contrastively needs it.
+    model.config.hidden_dropout_prob = model.config.attention_probs_dropout_prob = 0.1
+    model.half().save_pretrained(output)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,11 @@ RESULTS = Path(__file__).parents[1] / "results"
 
 
 def main() -> None:
-    run, name = Path(sys.argv[1]), sys.argv[2]
+    keep(Path(sys.argv[1]), sys.argv[2])
+
+
+def keep(run: Path, name: str) -> None:
+    """Copy the record of ``run`` to ``results/name``."""
     target = RESULTS / name
     target.mkdir(parents=True, exist_ok=True)
     for file in ("metrics.jsonl", "results.json", "proof.json"):

@@ -1,0 +1,107 @@
+"""Which base is the better start: the two fixed runs with crops of results/wikipedia, over seeds.
+
+    python scripts/compare_bases.py sentences.txt runs/base --base minibert-1=minibert
+    python scripts/compare_bases.py sentences.txt runs/base --base minibert-2=work/minibert-2
+
+Runs one after the other; a run that was stopped goes on, and a finished one is left alone. Scored on STS-B
+dev (CLUSTERNS_DATA) before and at the end only, so that nothing is chosen on it. Every finished run is kept
+under results/base, and the table of all of them is written into results/base/README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from record_run import RESULTS, keep
+
+STEPS = 250
+SHARED = {"max_steps": STEPS, "eval_steps": STEPS, "heldout": 500}
+METHODS = {"simcse": {"method": "simcse"}, "clusterns": {"method": "clusterns", "sigma": 0.4}}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("corpus")
+    parser.add_argument("output", type=Path)
+    parser.add_argument("--base", required=True, metavar="NAME=MODEL", help="its name in the table")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[42, 43, 44])
+    given = parser.parse_args()
+    name, _, model = given.base.partition("=")
+    for seed in given.seeds:
+        for method in METHODS:
+            run = f"{name}/{method}-{seed}"
+            train(given.corpus, model, method, seed, given.output / run)
+            keep(given.output / run, f"base/{run}")
+            write_table()
+
+
+def train(corpus: str, model: str, method: str, seed: int, output: Path) -> None:
+    """One run on one thread, gone on with where it was stopped."""
+    if (output / "results.json").exists():
+        return
+    command = [sys.executable, "-m", "clusterns", "train", "--output", str(output)]
+    if (output / "run.json").exists():
+        command += ["--resume"]
+    else:
+        command += [corpus, "--base", model, "--recipe", "cpu-small"]
+        for key, value in {**SHARED, **METHODS[method], "seed": seed}.items():
+            command += ["--set", f"{key}={value}"]
+    subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+
+
+def scores(base: Path, method: str) -> list[float]:
+    """Spearman x 100 at the end of every recorded run, by seed."""
+    files = sorted(base.glob(f"{method}-*/results.json"))
+    return [100 * json.loads(file.read_text("utf-8"))["best_score"] for file in files]
+
+
+def untrained(base: Path) -> float:
+    file = next(base.glob("*/results.json"))
+    return 100 * json.loads(file.read_text("utf-8"))["base_score"]
+
+
+def write_table() -> None:
+    """Every base's scores; the last base against the first, where both have all their runs."""
+    folder = RESULTS / "base"
+    bases = sorted(each for each in folder.iterdir() if each.is_dir())
+    lines = [
+        f"# STS-B dev after {STEPS} steps, from every base",
+        "",
+        "Spearman x 100, one number a seed, then mean and range. Written by `scripts/compare_bases.py`.",
+        "",
+        f"| base | untrained | {' | '.join(METHODS)} |",
+        "|---|---:|" + "---|" * len(METHODS),
+    ]
+    for base in bases:
+        cells = [_cell(scores(base, method)) for method in METHODS]
+        lines.append(f"| {base.name} | {untrained(base):.1f} | {' | '.join(cells)} |")
+    if len(bases) > 1:
+        lines += ["", *(_verdict(bases[0], bases[-1], method) for method in METHODS)]
+    (folder / "README.md").write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def _cell(values: list[float]) -> str:
+    if not values:
+        return ""
+    each = ", ".join(f"{value:.1f}" for value in values)
+    return f"{each}: **{statistics.mean(values):.1f}** ({max(values) - min(values):.1f})"
+
+
+def _verdict(old: Path, new: Path, method: str) -> str:
+    before, after = scores(old, method), scores(new, method)
+    if not before or not after:
+        return f"- {method}: not run from both."
+    gain = statistics.mean(after) - statistics.mean(before)
+    spread = max(max(values) - min(values) for values in (before, after))
+    word = "more" if gain > spread else "not more"
+    return f"- {method}: {gain:+.1f} from {old.name} to {new.name}, {word} than the seeds' range ({spread:.1f})."
+
+
+if __name__ == "__main__":
+    main()
