@@ -38,6 +38,11 @@ def neighbour(path: Path) -> Path:
     return path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.partial")
 
 
+def is_unfinished(path: Path) -> bool:
+    """Whether a name is that of a :func:`neighbour`, left behind by a kill."""
+    return path.name.startswith(".") and path.name.endswith(".partial")
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """Yield a temporary neighbour of ``path`` that takes its place when the block succeeds."""

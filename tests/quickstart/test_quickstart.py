@@ -2,15 +2,19 @@ from __future__ import annotations
 
 import json
 import random
+from functools import partial
 from pathlib import Path
 
 import pytest
+import torch
 from datasets import Dataset
+from sentence_transformers import SentenceTransformerModelCardData
 
 from clusterns.corpus import Corpus, CorpusReport, DocstringCorpus, DocstringReport
 from clusterns.encoder import load_base
 from clusterns.errors import UserError
 from clusterns.quickstart import run as quickstart_module
+from clusterns.quickstart.earlier import check_folder, remove_earlier
 from clusterns.quickstart.proof import FIGURES, SUBPACKAGES, Proof
 from clusterns.quickstart.queries import QUERIES
 from clusterns.search import Index
@@ -66,6 +70,104 @@ def test_the_proof_measures_everything_and_a_perfect_answer_is_rank_one(tiny_ber
     assert 0 < found["retrieval"] <= 1
     assert found["queries_mrr"] == 1  # the only candidate
     assert found["uniformity"] < 0
+
+
+class Told:
+    """A model whose vectors the test writes; the same vector for every other text."""
+
+    def __init__(self, **angles: float) -> None:
+        self.model_card_data = SentenceTransformerModelCardData()
+        self.angles = {text.replace("_", " "): angle for text, angle in angles.items()}
+
+    def encode(self, texts: list[str], **_: object) -> torch.Tensor:
+        angles = torch.tensor([self.angles.get(text, 90.0) for text in texts]).deg2rad()
+        return torch.stack([angles.cos(), angles.sin()], 1)
+
+
+def several_candidates() -> Proof:
+    """One question, two right answers and three wrong ones among the candidates."""
+    names = ["numpy.sort", "torch.sort", "numpy.one", "numpy.two", "torch.three"]
+    summaries = ["first right", "second right", "one", "two", "three"]
+    made_up = documentation().objects.to_list()[:180]
+    rows = [
+        {**made_up[1], "name": name, "package": name.split(".")[0], "summary": summary}
+        for name, summary in zip(names, summaries, strict=True)
+    ]
+    return Proof(Dataset.from_list([*made_up, *rows]))
+
+
+@pytest.mark.parametrize(
+    ("angles", "rank"),
+    [
+        # One wrong answer is nearer than the better one of the right answers.
+        ({"one": 5, "second_right": 10, "two": 20, "three": 30, "first_right": 80}, 2),
+        ({"one": 5, "two": 10, "three": 20, "second_right": 30, "first_right": 80}, 4),
+        ({"first_right": 1, "second_right": 2, "one": 3, "two": 4, "three": 5}, 1),
+        # A wrong one at the same place counts half.
+        ({"one": 5, "second_right": 10, "two": 10, "three": 30, "first_right": 80}, 2.5),
+        # All at the same place: the middle of them.
+        ({}, 2.5),
+    ],
+)
+def test_a_question_is_ranked_among_all_candidates(angles: dict, rank: float) -> None:
+    proof = several_candidates()
+    assert list(proof.queries) == ["sort an array along an axis"]
+    found = proof(Told(**angles, sort_an_array_along_an_axis=0.0))
+    assert found["queries_mrr"] == pytest.approx(1 / rank)
+    assert found["queries_found"] == 1
+
+
+def test_an_embedding_that_is_constant_answers_nothing() -> None:
+    proof = several_candidates()
+    many = [{**proof.answers[0], "name": f"numpy.other{i}"} for i in range(95)]
+    proof.answers = Dataset.from_list([*proof.answers, *many])
+    found = proof(Told())
+    assert found["queries_mrr"] == pytest.approx(1 / (1 + 98 / 2))
+    assert found["queries_found"] == 0
+
+
+def quickstart_run(output: Path) -> Path:
+    """What an earlier quickstart has left, or what a kill has left of it."""
+    for name in ("checkpoints", "model", "index", "simcse/model", "simcse/checkpoints"):
+        (output / name).mkdir(parents=True)
+        (output / name / "file.bin").write_bytes(b"x")
+    for name in ("recipe.yaml", "metrics.jsonl", "results.json", "proof.json", "simcse/run.json",
+                 ".simcse.lock", ".model.0123456789ab.partial"):  # fmt: skip
+        (output / name).write_text("x")
+    (output / "run.json").write_text(json.dumps({"corpus": {"docstrings": {}}}))
+    return output
+
+
+def test_again_removes_its_own_run_and_keeps_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(quickstart_run(tmp_path / "run"))
+    check_folder(tmp_path / "link", again=True)
+    remove_earlier(tmp_path / "link")
+    assert list((tmp_path / "run").iterdir()) == []
+    check_folder(tmp_path / "link", again=True)
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "simcse/notes.txt", "evaluation"])
+def test_again_removes_nothing_where_there_is_something_else(tmp_path: Path, name: str) -> None:
+    output = quickstart_run(tmp_path / "run")
+    (output / name).mkdir() if name == "evaluation" else (output / name).write_text("mine")
+    before = sorted(tmp_path.rglob("*"))
+    for refused in (partial(check_folder, again=True), remove_earlier):
+        with pytest.raises(UserError, match=f"{name} was not made by the quickstart"):
+            refused(output)
+    assert set(before) <= set(tmp_path.rglob("*"))
+
+
+def test_a_quickstart_is_replaced_only_when_asked_and_another_run_never(tmp_path: Path) -> None:
+    output = quickstart_run(tmp_path / "run")
+    with pytest.raises(UserError, match="--again"):
+        check_folder(output, again=False)
+    (output / "run.json").write_text(json.dumps({"corpus": {"reading": {}}}))
+    with pytest.raises(UserError, match="not a quickstart"):
+        check_folder(output, again=True)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "notes.txt").write_text("mine")
+    with pytest.raises(UserError, match="not empty"):
+        check_folder(tmp_path / "full", again=True)
 
 
 def test_the_quickstart_trains_proves_and_can_be_searched(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -35,6 +34,7 @@ def quickstart(
     from clusterns.cli.quiet import quiet_libraries
     from clusterns.quickstart import RECIPE
     from clusterns.quickstart import quickstart as run
+    from clusterns.quickstart.earlier import check_folder, remove_earlier
     from clusterns.training import Interrupted, RunFolder, load_recipe, parse_changes
 
     quiet_libraries()
@@ -42,14 +42,9 @@ def quickstart(
     for key in {"method", "template"} & changes.keys():
         raise UserError(f"--set {key}: the quickstart compares ClusterNS with SimCSE as they are.")
     load_recipe(RECIPE, changes)
-    folder = RunFolder(output)
-    if folder.is_run:
-        if "docstrings" not in folder.record["corpus"]:
-            raise UserError(f"{output} holds a run that is not a quickstart: name another folder.")
-        if not again:
-            raise UserError(f"{output} holds a quickstart: add --again to replace it.")
-        shutil.rmtree(output)
-    folder.check(resume=False)
+    check_folder(output, again)
+    if RunFolder(output).is_run:
+        remove_earlier(output)
     try:
         run(output, changes)
     except Interrupted:

@@ -85,16 +85,19 @@ class Proof:
             "queries_mrr": float(np.mean([1 / rank for rank in ranks])),
         }
 
-    def _query_ranks(self, model: SentenceTransformer) -> list[int]:
-        """Rank of the best answer of each question among all candidates."""
+    def _query_ranks(self, model: SentenceTransformer) -> list[float]:
+        """Rank of the best answer of each question among all candidates; a wrong one at the same
+        similarity counts as half a rank, so that a constant embedding gains nothing."""
         similarities = cosine_matrix(
             self._embed(model, list(self.queries)), self._embed(model, self.answers["summary"])
         )
         names = list(self.answers["name"])
         ranks = []
         for row, right in zip(similarities, self.queries.values(), strict=True):
-            best = max(float(row[i]) for i, name in enumerate(names) if name in right)
-            ranks.append(int((row > best).sum()) + 1)
+            is_right = torch.tensor([name in right for name in names])
+            best, wrong = row[is_right].max(), row[~is_right]
+            above, level = (wrong > best).sum(), (wrong == best).sum()
+            ranks.append(float(1 + above + level / 2))
         return ranks
 
     @staticmethod

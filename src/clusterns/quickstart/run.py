@@ -15,6 +15,7 @@ from clusterns.encoder import load_base, resolve_base
 from clusterns.evaluation import HalvesEvaluator
 from clusterns.files import write_json
 from clusterns.methods import ClusteringSettings
+from clusterns.quickstart.earlier import INDEX, PROOF, SIMCSE
 from clusterns.quickstart.proof import FIGURES, Proof
 from clusterns.search import Index
 from clusterns.training import RunFolder, load_recipe, train
@@ -38,7 +39,7 @@ def quickstart(output: Path, changes: dict[str, Any] | None = None) -> dict[str,
     rows, heldout = split_heldout(text.corpus.dataset, recipe.heldout, recipe.seed)
     facts = {"fingerprint": text.corpus.fingerprint, "docstrings": text.report.as_dict()}
 
-    folders = {"ClusterNS": RunFolder(output), "SimCSE": RunFolder(output / "simcse")}
+    folders = {"ClusterNS": RunFolder(output), "SimCSE": RunFolder(output / SIMCSE)}
     for (name, folder), settings in zip(folders.items(), (recipe, plain), strict=True):
         say(f"Training {name}, {settings.max_steps} steps of {settings.batch_size} sentences:")
         train(settings, rows, HalvesEvaluator(heldout), folder, corpus=facts)
@@ -53,13 +54,15 @@ def quickstart(output: Path, changes: dict[str, Any] | None = None) -> dict[str,
         **{name: SentenceTransformer(str(folder.model)) for name, folder in folders.items()},
     }
     results = {name: proof(model) for name, model in models.items()}
-    write_json(output / "proof.json", results)
+    write_json(output / PROOF, results)
     answers.print(proof_table(results))
     say("Embedding all documented objects for the search:")
     objects = text.objects
-    Index.build(output / "index", models["ClusterNS"], objects["summary"], objects["name"])
+    Index.build(output / INDEX, models["ClusterNS"], objects["summary"], objects["name"])
     say(f"Done in {time.monotonic() - begun:.0f} s. Now ask it something:")
-    answers.print(f'  clusterns search {output} "sort an array along an axis"', markup=False)
+    answers.print(
+        f'  clusterns search {output} "sort an array along an axis"', markup=False, soft_wrap=True
+    )
     return results
 
 

@@ -43,6 +43,18 @@ class RunFolder:
         self.results_file = path / "results.json"
 
     @property
+    def entries(self) -> list[Path]:
+        """All that a run makes at the top of its folder."""
+        return [
+            self.recipe_file,
+            self.run_file,
+            self.metrics_file,
+            self.checkpoints,
+            self.model,
+            self.results_file,
+        ]
+
+    @property
     def is_run(self) -> bool:
         """Whether a run was begun here."""
         return self.run_file.is_file()

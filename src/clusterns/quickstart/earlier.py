@@ -1,0 +1,56 @@
+"""An earlier quickstart in the same folder: found, and removed without touching anything else."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from clusterns.errors import UserError
+from clusterns.files import LOCK_INSIDE, disk_errors, is_unfinished
+from clusterns.locks import lock_file, locked
+from clusterns.training.folder import RunFolder
+
+# Beside the run of ClusterNS in the same folder.
+SIMCSE, PROOF, INDEX = "simcse", "proof.json", "index"
+
+
+def check_folder(output: Path, again: bool) -> None:
+    """Refuse a folder that the quickstart must not write to, or must not replace."""
+    folder = RunFolder(output)
+    if not folder.is_run:
+        folder.check(resume=False)
+        return
+    if "docstrings" not in folder.record["corpus"]:
+        raise UserError(f"{output} holds a run that is not a quickstart: name another folder.")
+    if not again:
+        raise UserError(f"{output} holds a quickstart: add --again to replace it.")
+    for path in (output, output / SIMCSE):
+        own = {entry.name for entry in _made(path)}
+        for entry in path.iterdir() if path.is_dir() else ():
+            if entry.name not in own:
+                raise UserError(
+                    f"{entry} was not made by the quickstart, and --again removes nothing else: move "
+                    "it away, or name another folder with --output."
+                )
+
+
+def remove_earlier(output: Path) -> None:
+    """Remove the files of an earlier quickstart; the folder itself stays."""
+    with locked(output), disk_errors(output):
+        check_folder(output, again=True)
+        # The record last: what a kill leaves is still known to be a quickstart.
+        for entry in sorted(_made(output), key=lambda path: path == RunFolder(output).run_file):
+            if entry.is_dir() and not entry.is_symlink():
+                shutil.rmtree(entry)
+            elif entry.name != LOCK_INSIDE:
+                entry.unlink(missing_ok=True)
+
+
+def _made(path: Path) -> Iterator[Path]:
+    """What a quickstart may have made at the top of its folder, or of SimCSE's in it."""
+    yield from RunFolder(path).entries
+    yield from (path / name for name in (SIMCSE, PROOF, INDEX, LOCK_INSIDE))
+    yield lock_file(path / SIMCSE)
+    if path.is_dir():
+        yield from filter(is_unfinished, path.iterdir())
