@@ -22,8 +22,9 @@ from torch import Tensor
 
 from benchmarks.harness import alternate, description, wikipedia
 from benchmarks.training import SHAPES, batches, ours, random_encoder
-from clusterns.encoder import load_tokenizer
-from clusterns.losses import ClusterNSLoss, ContrastiveLoss
+from clusterns.encoder.base import load_tokenizer
+from clusterns.losses.cluster_ns import ClusterNSLoss
+from clusterns.losses.contrastive import ContrastiveLoss
 
 # Encoder, N, K, sentences of the measured step.
 CASES = (

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import alternate, description, wikipedia
-from clusterns.corpus import prepare_corpus
-from clusterns.evaluation.embed import Embedder
-from clusterns.evaluation.models import load_model
+from clusterns.corpus.prepare import prepare_corpus
+from clusterns.vectors.embed import Embedder
+from clusterns.vectors.models import load_model
 
 SENTENCES = 2048
 LINES = 200_000

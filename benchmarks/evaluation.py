@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import alternate, description
-from clusterns.evaluation import EvaluationData, ScoredPairs
-from clusterns.evaluation.catalogue import STS
-from clusterns.evaluation.embed import Embedder
-from clusterns.evaluation.models import load_model
-from clusterns.evaluation.sts import cosines_of, pair_cosines, spearman
+from clusterns.evaluation.data.catalogue import STS
+from clusterns.evaluation.data.find import EvaluationData
+from clusterns.evaluation.data.sets import ScoredPairs
+from clusterns.evaluation.scores.sts import cosines_of, pair_cosines, spearman
+from clusterns.vectors.embed import Embedder
+from clusterns.vectors.models import load_model
 
 BATCH = 128
 MODEL, POOLING, ROUNDS = "minibert", "mean", 3

@@ -9,11 +9,14 @@ import argparse
 import shlex
 from pathlib import Path
 
-from clusterns.evaluation.compare import difference_table, find_differences, gold_scores
-from clusterns.evaluation.data import EvaluationData
-from clusterns.evaluation.plots import alignment_uniformity_points, plot_alignment_uniformity
-from clusterns.evaluation.results import Results
-from clusterns.evaluation.tables import Table, results_tables
+from clusterns.evaluation.data.find import EvaluationData
+from clusterns.evaluation.results.compare import difference_table, find_differences, gold_scores
+from clusterns.evaluation.results.plots import (
+    alignment_uniformity_points,
+    plot_alignment_uniformity,
+)
+from clusterns.evaluation.results.results import Results
+from clusterns.evaluation.results.tables import Table, results_tables
 
 HEAD = """# Reference models
 

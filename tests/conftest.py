@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.hash_encoder import HashEncoder
+
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
@@ -44,7 +46,7 @@ def make_tiny_base(family: str, folder: Path) -> Path:
     import transformers
     from transformers import PreTrainedTokenizerFast
 
-    from clusterns.encoder import minibert_folder
+    from clusterns.encoder.base import minibert_folder
 
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_file=str(minibert_folder() / "tokenizer.json"),
@@ -67,3 +69,9 @@ def make_tiny_base(family: str, folder: Path) -> Path:
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture
+def hash_encoder() -> HashEncoder:
+    """An encoder whose vectors follow from the text alone."""
+    return HashEncoder()

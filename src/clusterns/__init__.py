@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+# Threads that spin while they wait for each other cost most of the time on a machine that does
+# something else as well. The runtime reads this once, when torch is loaded.
+if "GOMP_SPINCOUNT" not in os.environ:
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 if TYPE_CHECKING:
-    from clusterns.encoder import load_base as load_base
-    from clusterns.losses import ClusterNSLoss as ClusterNSLoss
-    from clusterns.losses import ContrastiveLoss as ContrastiveLoss
+    from clusterns.encoder.base import load_base as load_base
+    from clusterns.losses.cluster_ns import ClusterNSLoss as ClusterNSLoss
+    from clusterns.losses.contrastive import ContrastiveLoss as ContrastiveLoss
 
 _HOMES = {
-    "ClusterNSLoss": "clusterns.losses",
-    "ContrastiveLoss": "clusterns.losses",
-    "load_base": "clusterns.encoder",
+    "ClusterNSLoss": "clusterns.losses.cluster_ns",
+    "ContrastiveLoss": "clusterns.losses.contrastive",
+    "load_base": "clusterns.encoder.base",
 }
 __all__ = ["ClusterNSLoss", "ContrastiveLoss", "load_base"]
 

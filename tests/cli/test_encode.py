@@ -11,7 +11,7 @@ from sentence_transformers import SentenceTransformer
 
 from clusterns import encoding
 from clusterns.cli import main
-from clusterns.evaluation.models import load_model
+from clusterns.vectors.models import load_model
 
 Run = Callable[..., tuple[int, str, str]]
 TEXTS = ["a river", "the town " * 60, "", "music and song", "a river"]

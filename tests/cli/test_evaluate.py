@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from clusterns.cli.evaluate import evaluate
 from clusterns.errors import UserError
-from clusterns.evaluation import hub
-from clusterns.evaluation.results import Results
+from clusterns.evaluation.data import hub
+from clusterns.evaluation.results.results import Results
 
 app = typer.Typer()
 app.command()(evaluate)
@@ -61,7 +61,7 @@ def test_own_sets_to_all_forms(tmp_path: Path, vectors: Path, own: list[object])
 def test_a_run_folder_keeps_its_results(
     tmp_path: Path, own: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from clusterns.evaluation.models import load_model
+    from clusterns.vectors.models import load_model
 
     load_model("minibert", "mean").save(str(tmp_path / "run/model"))
     run(tmp_path / "run", *own)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clusterns.cli import main
-from clusterns.encoder import prompt_encoder
+from clusterns.encoder.prompt import prompt_encoder
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:

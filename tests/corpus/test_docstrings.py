@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from clusterns.corpus import docstring_corpus
 from clusterns.corpus.docstring_files import SourceFile, read_source
-from clusterns.corpus.docstrings import installed_folders
+from clusterns.corpus.docstrings import docstring_corpus, installed_folders
 from clusterns.errors import UserError
 
 FILES = {

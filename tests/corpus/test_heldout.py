@@ -7,7 +7,8 @@ import pyarrow as pa
 import pytest
 from datasets import Dataset
 
-from clusterns.corpus import prepare_corpus, split_heldout
+from clusterns.corpus.heldout import split_heldout
+from clusterns.corpus.prepare import prepare_corpus
 
 TEXTS = [f"text {number}" for number in range(100)]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from clusterns.corpus import Corpus, CorpusReport, prepare, prepare_corpus
-from clusterns.corpus.prepare import default_cache
+from clusterns.corpus import prepare
+from clusterns.corpus.prepare import Corpus, CorpusReport, default_cache, prepare_corpus
 from clusterns.errors import UserError
 
 TEXT = "The first line.\nAnother one here\n\nword\nThe  first line.\n12 34\nAnother one here\n"

@@ -12,20 +12,13 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
-from clusterns.encoder import (
-    MaskedLMHead,
-    TrainingHead,
-    add_masked_lm_head,
-    add_training_head,
-    heads_on,
-    load_base,
-    minibert_folder,
-    resolve_base,
-    set_dropout,
-    without_training_parts,
-)
+from clusterns.encoder.base import load_base, minibert_folder, resolve_base, without_training_parts
+from clusterns.encoder.dropout import set_dropout
+from clusterns.encoder.head import TrainingHead, add_training_head, heads_on
+from clusterns.encoder.masked_lm import MaskedLMHead, add_masked_lm_head
 from clusterns.errors import UserError
-from clusterns.losses import ClusterNSLoss, MaskedLanguageModelling
+from clusterns.losses.cluster_ns import ClusterNSLoss
+from clusterns.losses.masked_lm import MaskedLanguageModelling
 
 TEXTS = [
     "a cat sat on the mat",

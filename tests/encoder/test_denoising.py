@@ -9,19 +9,18 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from transformers import AutoTokenizer
 
-from clusterns.encoder import (
-    Denoising,
-    add_denoising,
-    add_masked_lm_head,
-    add_training_head,
-    heads_on,
-    prompt_encoder,
-    without_training_parts,
-)
 from clusterns.encoder.bare_template import bare_states
-from clusterns.losses import ClusterNSLoss, ContrastiveLoss, MaskedLanguageModelling
+from clusterns.encoder.base import without_training_parts
+from clusterns.encoder.denoising import Denoising
+from clusterns.encoder.head import add_training_head, heads_on
+from clusterns.encoder.masked_lm import add_masked_lm_head
+from clusterns.encoder.prompt import add_denoising, prompt_encoder
+from clusterns.losses.cluster_ns import ClusterNSLoss
+from clusterns.losses.contrastive import ContrastiveLoss
+from clusterns.losses.masked_lm import MaskedLanguageModelling
 from clusterns.losses.tokenised import stack_views
-from clusterns.views import TemplatedViews, TemplateTokens, template_pair
+from clusterns.views.prompting import TemplatedViews, TemplateTokens
+from clusterns.views.template import template_pair
 from tests.conftest import make_tiny_base
 
 TEXTS = [

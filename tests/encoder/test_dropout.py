@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import nn
 
-from clusterns.encoder import draw_dropout_fast, has_dropout, load_base, set_dropout
-from clusterns.encoder.dropout import FastDropout
+from clusterns.encoder.base import load_base
+from clusterns.encoder.dropout import FastDropout, draw_dropout_fast, has_dropout, set_dropout
 
 
 @pytest.mark.parametrize("probability", [0.1, 0.5, 0.9])

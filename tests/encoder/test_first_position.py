@@ -13,13 +13,9 @@ from sentence_transformers.sentence_transformer.modules import Normalize
 from torch import Tensor
 from transformers import AutoTokenizer
 
-from clusterns.encoder import (
-    load_base,
-    set_dropout,
-    train_every_position,
-    train_first_position_only,
-    without_training_parts,
-)
+from clusterns.encoder.base import load_base, without_training_parts
+from clusterns.encoder.dropout import set_dropout
+from clusterns.encoder.first_position import train_every_position, train_first_position_only
 
 SENTENCES = ["A short one.", "A sentence that is a good deal longer than the others here.", "Two."]
 LIKE_BERT = ("bert", "roberta")

@@ -8,8 +8,9 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, WordEmbeddings
 from sentence_transformers.sentence_transformer.modules.tokenizer import WhitespaceTokenizer
 
-from clusterns.encoder import load_base, prompt_encoder
+from clusterns.encoder.base import load_base
 from clusterns.encoder.inspection import inspect_text
+from clusterns.encoder.prompt import prompt_encoder
 from clusterns.errors import UserError
 
 

@@ -11,9 +11,10 @@ import torch
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoTokenizer
 
-from clusterns.encoder import load_base, minibert_folder, prompt_encoder
+from clusterns.encoder.base import load_base, minibert_folder
+from clusterns.encoder.prompt import prompt_encoder
 from clusterns.errors import UserError
-from clusterns.views import PUBLISHED
+from clusterns.views.template import PUBLISHED
 from tests.conftest import make_tiny_base
 
 TEXTS = [

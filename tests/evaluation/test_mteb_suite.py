@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hash_encoder import HashEncoder
 
 from clusterns.errors import UserError
-from clusterns.evaluation import ScoredPairs, ScoredPairsEvaluator
-from clusterns.evaluation.models import load_model
+from clusterns.evaluation.data.sets import ScoredPairs
+from clusterns.evaluation.evaluators import ScoredPairsEvaluator
 from clusterns.evaluation.mteb_suite import run_mteb
+from clusterns.vectors.models import load_model
+from tests.hash_encoder import HashEncoder
 
 
 def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,21 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hash_encoder import HashEncoder
 
 from clusterns.errors import UserError
-from clusterns.evaluation import (
-    EvaluationData,
-    LabelledTexts,
-    Retrieval,
-    ScoredPairs,
-    SuiteEvaluator,
-    catalogue,
-    hub,
-)
-from clusterns.evaluation.embed import Embedder
-from clusterns.evaluation.results import Results
+from clusterns.evaluation import catalogue
+from clusterns.evaluation.data import hub
+from clusterns.evaluation.data.find import EvaluationData
+from clusterns.evaluation.data.sets import LabelledTexts, Retrieval, ScoredPairs
+from clusterns.evaluation.evaluators import SuiteEvaluator
+from clusterns.evaluation.results.results import Results
 from clusterns.evaluation.suites import Bench, run_own, run_suites
+from clusterns.vectors.embed import Embedder
+from tests.hash_encoder import HashEncoder
 
 WORDS = ["cat", "dog", "tree", "car", "house", "sun", "rain", "book"]
 

@@ -4,9 +4,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from clusterns.losses import ClusterNSLoss, ContrastiveLoss
-from clusterns.losses.cluster_ns import global_centroids
-from clusterns.losses.contrastive import Batch
+from clusterns.losses.cluster_ns import ClusterNSLoss, global_centroids
+from clusterns.losses.contrastive import Batch, ContrastiveLoss
 from tests.losses.oracle import Oracle
 
 N, D, STEPS = 12, 5, 6

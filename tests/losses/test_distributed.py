@@ -14,7 +14,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from torch import Tensor, nn
 
-from clusterns.losses import ClusterNSLoss
+from clusterns.losses.cluster_ns import ClusterNSLoss
 from tests.losses.test_cluster_ns import STEPS, Vectors, batches, features
 
 SETTINGS = {

@@ -13,15 +13,15 @@ from sentence_transformers.base.losses import RandContext
 from torch import Tensor
 from transformers import AutoTokenizer
 
-from clusterns.encoder import (
-    add_denoising,
-    add_masked_lm_head,
-    add_training_head,
-    load_base,
-    prompt_encoder,
-)
-from clusterns.losses import ClusterNSLoss, ContrastiveLoss, MaskedLanguageModelling
-from clusterns.views import TemplatedViews, template_pair
+from clusterns.encoder.base import load_base
+from clusterns.encoder.head import add_training_head
+from clusterns.encoder.masked_lm import add_masked_lm_head
+from clusterns.encoder.prompt import add_denoising, prompt_encoder
+from clusterns.losses.cluster_ns import ClusterNSLoss
+from clusterns.losses.contrastive import ContrastiveLoss
+from clusterns.losses.masked_lm import MaskedLanguageModelling
+from clusterns.views.prompting import TemplatedViews
+from clusterns.views.template import template_pair
 
 TEXTS = [
     "a cat sat on the mat", "dogs", "one two", "two dogs", "rain fell on the harbour all day",

@@ -9,8 +9,10 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from transformers import AutoModelForMaskedLM
 
-from clusterns.encoder import add_masked_lm_head, load_base, set_dropout
-from clusterns.losses import MaskedLanguageModelling
+from clusterns.encoder.base import load_base
+from clusterns.encoder.dropout import set_dropout
+from clusterns.encoder.masked_lm import add_masked_lm_head
+from clusterns.losses.masked_lm import MaskedLanguageModelling
 from clusterns.losses.tokenised import mini_batches
 
 TEXTS = [

@@ -10,14 +10,15 @@ import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformerModelCardData
 
-from clusterns.corpus import Corpus, CorpusReport, DocstringCorpus, DocstringReport
-from clusterns.encoder import load_base
+from clusterns.corpus.docstrings import DocstringCorpus, DocstringReport
+from clusterns.corpus.prepare import Corpus, CorpusReport
+from clusterns.encoder.base import load_base
 from clusterns.errors import UserError
 from clusterns.quickstart import run as quickstart_module
 from clusterns.quickstart.earlier import check_folder, remove_earlier
 from clusterns.quickstart.proof import FIGURES, SUBPACKAGES, Proof
 from clusterns.quickstart.queries import QUERIES
-from clusterns.search import Index
+from clusterns.vectors.index import Index
 
 WORDS = (
     "array sort axis table column row file parse token vector matrix graph node edge signal".split()

@@ -12,8 +12,10 @@ from datasets import Dataset
 from torch import Tensor
 from transformers import DataCollatorForLanguageModeling
 
-from clusterns.losses import ClusterNSLoss
-from clusterns.training import RunFolder, load_recipe, run
+from clusterns.losses.cluster_ns import ClusterNSLoss
+from clusterns.training import run
+from clusterns.training.folder import RunFolder
+from clusterns.training.recipe import load_recipe
 from clusterns.training.trainer import ContrastiveTrainer
 from tests.losses.test_distributed import join, start_two
 from tests.training.test_run import Scripted

@@ -8,9 +8,9 @@ import pytest
 from datasets import Dataset
 
 from clusterns.errors import UserError
-from clusterns.training import Recipe, estimate
 from clusterns.training import memory as memory_module
-from clusterns.training.estimate import planned_steps
+from clusterns.training.estimate import estimate, planned_steps
+from clusterns.training.recipe import Recipe
 from tests.training.test_memory import recipe, texts
 
 

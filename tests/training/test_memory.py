@@ -11,10 +11,13 @@ from datasets import Dataset
 from torch import Tensor, nn
 
 from clusterns.errors import UserError
-from clusterns.losses import ClusterNSLoss
-from clusterns.training import Recipe, RunFolder, free_memory, load_recipe, memory, train
+from clusterns.losses.cluster_ns import ClusterNSLoss
+from clusterns.training import free_memory, memory
 from clusterns.training.build import build_collator, build_loss, build_model
+from clusterns.training.folder import RunFolder
 from clusterns.training.memory import Memory, check_memory, columns_of, estimate_memory
+from clusterns.training.recipe import Recipe, load_recipe
+from clusterns.training.run import train
 from tests.training.test_run import Scripted
 
 WORDS = "river town music cell planet engine king harbour winter protein market song law".split()

@@ -10,11 +10,13 @@ import pytest
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
-from clusterns.encoder import prompt_encoder
+from clusterns.encoder.prompt import prompt_encoder
 from clusterns.errors import UserError
-from clusterns.training import Recipe, RunFolder, load_recipe, recipe_names, train
 from clusterns.training.callbacks import read_metrics
 from clusterns.training.estimate import estimate
+from clusterns.training.folder import RunFolder
+from clusterns.training.recipe import Recipe, load_recipe, recipe_names
+from clusterns.training.run import train
 from tests.training.test_run import Scripted
 
 TOPICS = [

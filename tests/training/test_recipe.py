@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.training import Recipe, load_recipe, parse_changes, recipe_names
+from clusterns.training.recipe import Recipe, load_recipe, parse_changes, recipe_names
 
 
 @pytest.mark.parametrize("name", recipe_names())

@@ -11,12 +11,14 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
-from clusterns.encoder import load_base
+from clusterns.encoder.base import load_base
 from clusterns.errors import UserError
 from clusterns.files import read_json
 from clusterns.locks import locked
-from clusterns.training import Recipe, RunFolder, load_recipe, train
 from clusterns.training.callbacks import read_metrics
+from clusterns.training.folder import RunFolder
+from clusterns.training.recipe import Recipe, load_recipe
+from clusterns.training.run import train
 from clusterns.training.trainer import NotFiniteError
 
 TOPICS = {

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import torch
 
-from clusterns.encoder import load_base
+from clusterns.encoder.base import load_base
 from clusterns.losses.tokenised import sorted_by_length, stack_views
-from clusterns.views import ViewCollator, crop
+from clusterns.views.collator import ViewCollator, crop
 
 ROWS = [
     {"text": f"the {w} and the old stone bridge over the river"} for w in ("king", "harbour master")

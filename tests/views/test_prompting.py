@@ -6,15 +6,11 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast, RobertaTokenizer
 
-from clusterns.encoder import minibert_folder
+from clusterns.encoder.base import minibert_folder
 from clusterns.errors import UserError
-from clusterns.views import (
-    TemplatedViews,
-    TemplateTokens,
-    ViewCollator,
-    template_pair,
-    templated_tokenizer,
-)
+from clusterns.views.collator import ViewCollator
+from clusterns.views.prompting import TemplatedViews, TemplateTokens, templated_tokenizer
+from clusterns.views.template import template_pair
 
 TEXTS = ["A man, eating.", "is it so?", "he said 'no'", '"quoted"', "déjà vu 42", "two\nlines"]
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.views import PUBLISHED, PromptSettings, Template, template_pair
+from clusterns.views.settings import PromptSettings
+from clusterns.views.template import PUBLISHED, Template, template_pair
 
 
 def test_published_names_stand_for_pairs_and_own_text_for_itself() -> None:

@@ -10,7 +10,7 @@ import typer
 from clusterns.errors import UserError
 
 if TYPE_CHECKING:
-    from clusterns.evaluation.compare import Difference
+    from clusterns.evaluation.results.compare import Difference
 
 
 def compare(
@@ -65,11 +65,11 @@ def compare(
     from dataclasses import asdict
 
     from clusterns.console import answers, say
-    from clusterns.evaluation.compare import difference_table, find_differences, gold_scores
-    from clusterns.evaluation.data import EvaluationData
-    from clusterns.evaluation.published import published_rows
-    from clusterns.evaluation.results import Results
-    from clusterns.evaluation.tables import results_tables, write_tables
+    from clusterns.evaluation.data.find import EvaluationData
+    from clusterns.evaluation.results.compare import difference_table, find_differences, gold_scores
+    from clusterns.evaluation.results.published import published_rows
+    from clusterns.evaluation.results.results import Results
+    from clusterns.evaluation.results.tables import results_tables, write_tables
     from clusterns.files import write_json
 
     models = [Results.read(path) for path in runs]
@@ -98,7 +98,7 @@ def compare(
             write_tables(path, tables)
         say(f"Written: {path}")
     if picture:
-        from clusterns.evaluation.plots import plot_alignment_uniformity
+        from clusterns.evaluation.results.plots import plot_alignment_uniformity
 
         plot_alignment_uniformity(models, picture)
         say(f"Written: {picture}")

@@ -13,7 +13,8 @@ import typer
 from clusterns.cli.options import MODEL_HELP, Column, MaxLength, Pooling
 
 if TYPE_CHECKING:
-    from clusterns.encoding import EncodeReport, Share
+    from clusterns.vectors.encode import EncodeReport
+    from clusterns.vectors.settings import Share
 
 
 class Format(str, Enum):
@@ -125,15 +126,11 @@ def encode(
     """
     from clusterns.cli.quiet import quiet_libraries
     from clusterns.console import answers, say
-    from clusterns.encoding import (
-        EncodeSettings,
-        Shards,
-        Share,
-        all_devices,
-        check_devices,
-        encode_corpus,
-    )
-    from clusterns.evaluation.models import load_model
+    from clusterns.vectors.devices import all_devices, check_devices
+    from clusterns.vectors.encode import encode_corpus
+    from clusterns.vectors.models import load_model
+    from clusterns.vectors.settings import EncodeSettings, Share
+    from clusterns.vectors.shards import Shards
 
     quiet_libraries()
     share = Share.parse(shard)

@@ -12,7 +12,7 @@ from clusterns.cli.options import MODEL_HELP, MaxLength, Pooling
 from clusterns.errors import UserError
 
 if TYPE_CHECKING:
-    from clusterns.evaluation import LabelledTexts, Retrieval, ScoredPairs
+    from clusterns.evaluation.data.sets import LabelledTexts, Retrieval, ScoredPairs
 
 
 class Suite(str, Enum):
@@ -121,13 +121,13 @@ def evaluate(
 
     from clusterns.cli.quiet import quiet_libraries
     from clusterns.console import answers, say
-    from clusterns.evaluation.data import EvaluationData
-    from clusterns.evaluation.embed import Embedder, fingerprint
-    from clusterns.evaluation.models import load_model
-    from clusterns.evaluation.record import make_record
-    from clusterns.evaluation.results import RUN_FILE, Results
+    from clusterns.evaluation.data.find import EvaluationData
+    from clusterns.evaluation.results.results import RUN_FILE, Results
+    from clusterns.evaluation.results.tables import results_tables, write_tables
     from clusterns.evaluation.suites import SUITES, Bench, run_own, run_suites
-    from clusterns.evaluation.tables import results_tables, write_tables
+    from clusterns.record import make_record
+    from clusterns.vectors.embed import Embedder, fingerprint
+    from clusterns.vectors.models import load_model
 
     quiet_libraries()
     own = _own_sets(pairs, labelled, queries)
@@ -187,7 +187,7 @@ def _checked_output(path: Path) -> Path:
 def _own_sets(
     pairs: list[Path] | None, labelled: list[Path] | None, queries: list[Path] | None
 ) -> list[ScoredPairs | LabelledTexts | Retrieval]:
-    from clusterns.evaluation import read_labelled_texts, read_queries, read_scored_pairs
+    from clusterns.evaluation.data.own import read_labelled_texts, read_queries, read_scored_pairs
 
     return [
         *map(read_scored_pairs, pairs or []),

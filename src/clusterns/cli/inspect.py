@@ -32,7 +32,7 @@ def inspect(
     from clusterns.cli.quiet import quiet_libraries
     from clusterns.console import answers
     from clusterns.encoder.inspection import inspect_text
-    from clusterns.evaluation.models import load_model
+    from clusterns.vectors.models import load_model
 
     quiet_libraries()
     seen = inspect_text(load_model(model, pooling, device="cpu"), text)

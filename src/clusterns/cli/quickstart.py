@@ -32,10 +32,12 @@ def quickstart(
     The base is the small BERT inside this package. Takes a few minutes on two cores.
     """
     from clusterns.cli.quiet import quiet_libraries
-    from clusterns.quickstart import RECIPE
-    from clusterns.quickstart import quickstart as run
     from clusterns.quickstart.earlier import check_folder, remove_earlier
-    from clusterns.training import Interrupted, RunFolder, load_recipe, parse_changes
+    from clusterns.quickstart.run import RECIPE
+    from clusterns.quickstart.run import quickstart as run
+    from clusterns.training.folder import RunFolder
+    from clusterns.training.recipe import load_recipe, parse_changes
+    from clusterns.training.run import Interrupted
 
     quiet_libraries()
     changes = parse_changes(set_ or [])

@@ -23,7 +23,7 @@ def recipes(
     from rich.table import Table
 
     from clusterns.console import answers
-    from clusterns.training import Recipe, load_recipe, recipe_names
+    from clusterns.training.recipe import Recipe, load_recipe, recipe_names
 
     if keys:
         table = Table("setting", "default", "meaning", box=None, pad_edge=False)

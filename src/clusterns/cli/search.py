@@ -27,9 +27,9 @@ def search(
 
     from clusterns.cli.quiet import quiet_libraries
     from clusterns.console import answers, say
-    from clusterns.corpus import prepare_corpus
-    from clusterns.search import Index
-    from clusterns.training import RunFolder
+    from clusterns.corpus.prepare import prepare_corpus
+    from clusterns.training.folder import RunFolder
+    from clusterns.vectors.index import Index
 
     quiet_libraries()
     folder = RunFolder(run)

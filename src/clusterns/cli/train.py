@@ -15,8 +15,9 @@ from clusterns.errors import UserError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clusterns.evaluation import ScoredPairs
-    from clusterns.training import Recipe, RunFolder
+    from clusterns.evaluation.data.sets import ScoredPairs
+    from clusterns.training.folder import RunFolder
+    from clusterns.training.recipe import Recipe
 
 
 STSB_DEV = "STS-B dev"
@@ -96,20 +97,16 @@ def train(
     Go on after a stop:  clusterns train --output runs/first --resume
     """
     from clusterns.cli.quiet import quiet_libraries
-    from clusterns.corpus import prepare_corpus, split_heldout
-    from clusterns.encoder import default_base
-    from clusterns.evaluation import validation
-    from clusterns.training import (
-        Interrupted,
-        RunFolder,
-        check_batches,
-        estimate,
-        first_process_does,
-        load_recipe,
-        parse_changes,
-        processes,
-    )
-    from clusterns.training import train as run
+    from clusterns.corpus.heldout import split_heldout
+    from clusterns.corpus.prepare import prepare_corpus
+    from clusterns.encoder.base import default_base
+    from clusterns.evaluation.validation import validation
+    from clusterns.training.estimate import estimate
+    from clusterns.training.folder import RunFolder
+    from clusterns.training.processes import first_process_does, processes
+    from clusterns.training.recipe import load_recipe, parse_changes
+    from clusterns.training.run import Interrupted, check_batches
+    from clusterns.training.run import train as run
 
     quiet_libraries()
     if output is None and not dry_run:
@@ -174,7 +171,8 @@ def train(
 
 
 def _scored_pairs(dev: str | None) -> ScoredPairs | None:
-    from clusterns.evaluation import find_stsb_dev, read_scored_pairs
+    from clusterns.evaluation.data.find import find_stsb_dev
+    from clusterns.evaluation.data.own import read_scored_pairs
 
     if dev == "none":
         return None
@@ -195,7 +193,7 @@ def _absolute(name: str) -> str:
 
 def _say_truncation(recipe: Recipe, sample: Sequence[str]) -> None:
     """How much of the text training does not see."""
-    from clusterns.encoder import load_tokenizer
+    from clusterns.encoder.base import load_tokenizer
 
     tokenizer = load_tokenizer(recipe.base)
     # In a template, the sentence is counted without the tokeniser's own tokens.

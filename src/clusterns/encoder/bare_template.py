@@ -10,7 +10,7 @@ import torch
 from sentence_transformers.base.modules import Module
 from torch import Tensor
 
-from clusterns.views import TemplateTokens
+from clusterns.views.prompting import TemplateTokens
 
 Rows = tuple[dict[str, Tensor], Tensor]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from huggingface_hub import file_exists, hf_hub_download
@@ -22,11 +22,11 @@ from clusterns.encoder.denoising import Denoising
 from clusterns.encoder.first_position import train_every_position
 from clusterns.encoder.head import TrainingHead
 from clusterns.encoder.masked_lm import MaskedLMHead
+from clusterns.encoder.settings import PoolingMode
 from clusterns.errors import UserError
 
 MINIBERT = "minibert"
 DEFAULT_BASE = "google-bert/bert-base-uncased"
-PoolingMode = Literal["auto", "cls", "mean"]
 
 
 def resolve_base(name: str | None) -> str:

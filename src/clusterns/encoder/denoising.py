@@ -12,7 +12,7 @@ from sentence_transformers.base.modules import Module
 from torch import Tensor
 
 from clusterns.encoder.bare_template import bare_states, can_shift, dropout_off
-from clusterns.views import TemplateTokens
+from clusterns.views.prompting import TemplateTokens
 
 
 class Denoising(Module):

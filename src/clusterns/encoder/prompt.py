@@ -23,7 +23,8 @@ from clusterns.encoder.base import (
 )
 from clusterns.encoder.denoising import Denoising
 from clusterns.errors import UserError
-from clusterns.views import Template, TemplateTokens, template_pair, templated_tokenizer
+from clusterns.views.prompting import TemplateTokens, templated_tokenizer
+from clusterns.views.template import Template, template_pair
 
 
 def prompt_encoder(name: str | None, template: Template | str) -> SentenceTransformer:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
-from clusterns.encoder.base import PoolingMode
 from clusterns.settings import Settings
+
+PoolingMode = Literal["auto", "cls", "mean"]
 
 
 class EncoderSettings(Settings):

@@ -9,12 +9,12 @@ from typing import Any
 from sentence_transformers.base.evaluation import BaseEvaluator
 
 from clusterns.errors import UserError
-from clusterns.evaluation.data import EvaluationData
-from clusterns.evaluation.embed import Embedder
-from clusterns.evaluation.results import LOWER_IS_BETTER, Results
-from clusterns.evaluation.sets import ScoredPairs
-from clusterns.evaluation.sts import cosines_of, spearman
+from clusterns.evaluation.data.find import EvaluationData
+from clusterns.evaluation.data.sets import ScoredPairs
+from clusterns.evaluation.results.results import LOWER_IS_BETTER, Results
+from clusterns.evaluation.scores.sts import cosines_of, spearman
 from clusterns.evaluation.suites import RUNNERS, Bench
+from clusterns.vectors.embed import Embedder
 
 
 class ScoredPairsEvaluator(BaseEvaluator):

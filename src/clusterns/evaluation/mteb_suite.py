@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from clusterns.errors import UserError
-from clusterns.evaluation.results import SetResult, SuiteResult
+from clusterns.evaluation.results.results import SetResult, SuiteResult
 
 DEFAULT_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICK-R")
 

@@ -13,22 +13,22 @@ from tqdm import tqdm
 
 from clusterns.console import say
 from clusterns.errors import UserError
-from clusterns.evaluation.catalogue import SHORT_TEXTS, STS, TRANSFER
-from clusterns.evaluation.classifier import Protocol
-from clusterns.evaluation.clustering import (
+from clusterns.evaluation.data.catalogue import SHORT_TEXTS, STS, TRANSFER
+from clusterns.evaluation.data.find import EvaluationData, MissingData, missing_message
+from clusterns.evaluation.data.sets import LabelledTexts, Retrieval, ScoredPairs, TransferTask
+from clusterns.evaluation.results.results import Results, SetResult, SuiteResult
+from clusterns.evaluation.scores.classifier import Protocol
+from clusterns.evaluation.scores.clustering import (
     Labels,
     adjusted_mutual_information,
     cluster_seeds,
     hungarian_accuracy,
 )
-from clusterns.evaluation.data import EvaluationData, MissingData, missing_message
-from clusterns.evaluation.embed import Embedder
-from clusterns.evaluation.geometry import geometry_of
-from clusterns.evaluation.results import Results, SetResult, SuiteResult
-from clusterns.evaluation.retrieval import retrieval_of
-from clusterns.evaluation.sets import LabelledTexts, Retrieval, ScoredPairs, TransferTask
-from clusterns.evaluation.sts import cosines_of, spearman
-from clusterns.evaluation.transfer import count_ticks, transfer_score
+from clusterns.evaluation.scores.geometry import geometry_of
+from clusterns.evaluation.scores.retrieval import retrieval_of
+from clusterns.evaluation.scores.sts import cosines_of, spearman
+from clusterns.evaluation.scores.transfer import count_ticks, transfer_score
+from clusterns.vectors.embed import Embedder
 
 SUITES = ("sts", "transfer", "clustering", "geometry")
 Found = TypeVar("Found", ScoredPairs, LabelledTexts, TransferTask)

@@ -9,9 +9,9 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
 from clusterns.errors import UserError
+from clusterns.evaluation.data.sets import ScoredPairs
 from clusterns.evaluation.evaluators import ScoredPairsEvaluator
-from clusterns.evaluation.halves import HalvesEvaluator
-from clusterns.evaluation.sets import ScoredPairs
+from clusterns.evaluation.scores.halves import HalvesEvaluator
 
 
 class FirstDecides(BaseEvaluator):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import torch
 import torch.nn.functional as F
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from clusterns.losses.batch import Batch, Rows
 from clusterns.losses.centroids import Centroids, Neighbours, farthest_from_last
+from clusterns.losses.choices import FalseNegatives, HardNegatives, Variant
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.distributed import broadcast, rank, total, world_size
 from clusterns.losses.functional import (
@@ -21,9 +22,6 @@ from clusterns.losses.functional import (
     mean_in_batch_similarity,
 )
 
-HardNegatives = Literal["second", "nearest", "none"]
-FalseNegatives = Literal["margin", "mask", "positives", "none"]
-Variant = Literal["paper", "released"]
 CARD_SETTINGS = (
     "sigma",
     "start_step",

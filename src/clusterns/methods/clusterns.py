@@ -7,15 +7,11 @@ from collections.abc import Callable, Sequence
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from clusterns.encoder import heads_on
+from clusterns.encoder.head import heads_on
 from clusterns.encoder.randomness import kept_random_state
-from clusterns.losses import ClusterNSLoss
-from clusterns.methods.settings import ClusteringSettings, ContrastiveSettings
+from clusterns.losses.cluster_ns import ClusterNSLoss
+from clusterns.methods.settings import ClusteringSettings, ClusterNSSettings
 from clusterns.methods.simcse import frame
-
-
-class ClusterNSSettings(ContrastiveSettings, ClusteringSettings):
-    """All settings of ClusterNS."""
 
 
 def clusterns(

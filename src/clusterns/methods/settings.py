@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from clusterns.losses.cluster_ns import FalseNegatives, HardNegatives, Variant
+from clusterns.losses.choices import FalseNegatives, HardNegatives, Variant
 from clusterns.settings import Settings
 
 
@@ -62,3 +62,7 @@ class ClusteringSettings(Settings):
         if self.alpha > self.beta:
             raise ValueError(f"alpha = {self.alpha} must not be above beta = {self.beta}.")
         return self
+
+
+class ClusterNSSettings(ContrastiveSettings, ClusteringSettings):
+    """All settings of ClusterNS."""

@@ -7,7 +7,8 @@ from typing import Any
 import torch
 from sentence_transformers import SentenceTransformer
 
-from clusterns.losses import ContrastiveLoss, MaskedLanguageModelling
+from clusterns.losses.contrastive import ContrastiveLoss
+from clusterns.losses.masked_lm import MaskedLanguageModelling
 from clusterns.methods.settings import ContrastiveSettings
 
 # More rows at once than this gain nothing on a CPU, and pad more.

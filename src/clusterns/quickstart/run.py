@@ -10,15 +10,18 @@ from rich.table import Table
 from sentence_transformers import SentenceTransformer
 
 from clusterns.console import answers, say
-from clusterns.corpus import docstring_corpus, split_heldout
-from clusterns.encoder import load_base, resolve_base
-from clusterns.evaluation import HalvesEvaluator
+from clusterns.corpus.docstrings import docstring_corpus
+from clusterns.corpus.heldout import split_heldout
+from clusterns.encoder.base import load_base, resolve_base
+from clusterns.evaluation.scores.halves import HalvesEvaluator
 from clusterns.files import write_json
-from clusterns.methods import ClusteringSettings
+from clusterns.methods.settings import ClusteringSettings
 from clusterns.quickstart.earlier import INDEX, PROOF, SIMCSE
 from clusterns.quickstart.proof import FIGURES, Proof
-from clusterns.search import Index
-from clusterns.training import RunFolder, load_recipe, train
+from clusterns.training.folder import RunFolder
+from clusterns.training.recipe import load_recipe
+from clusterns.training.run import train
+from clusterns.vectors.index import Index
 
 RECIPE = "cpu-small"
 

@@ -9,26 +9,25 @@ from typing import Any
 from sentence_transformers import SentenceTransformer
 from transformers import set_seed
 
-from clusterns.encoder import (
-    add_denoising,
-    add_masked_lm_head,
-    add_training_head,
-    draw_dropout_fast,
-    has_dropout,
+from clusterns.encoder.base import (
     is_sentence_transformer,
     load_base,
     load_tokenizer,
     pooling_of,
-    prompt_encoder,
     resolve_base,
-    set_dropout,
-    train_first_position_only,
 )
+from clusterns.encoder.dropout import draw_dropout_fast, has_dropout, set_dropout
+from clusterns.encoder.first_position import train_first_position_only
+from clusterns.encoder.head import add_training_head
+from clusterns.encoder.masked_lm import add_masked_lm_head
+from clusterns.encoder.prompt import add_denoising, prompt_encoder
 from clusterns.errors import UserError
-from clusterns.losses import ContrastiveLoss
-from clusterns.methods import clusterns, simcse
+from clusterns.losses.contrastive import ContrastiveLoss
+from clusterns.methods.clusterns import clusterns
+from clusterns.methods.simcse import simcse
 from clusterns.training.recipe import Recipe
-from clusterns.views import TemplatedViews, ViewCollator
+from clusterns.views.collator import ViewCollator
+from clusterns.views.prompting import TemplatedViews
 
 METHOD_NAMES = {"simcse": "SimCSE", "clusterns": "ClusterNS"}
 PROMPT_METHOD_NAMES = {"simcse": "PromptBERT", "clusterns": "prompt-based ClusterNS"}

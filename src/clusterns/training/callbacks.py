@@ -13,7 +13,7 @@ from transformers import ProgressCallback, TrainerCallback, TrainerControl, Trai
 from transformers import TrainingArguments as Arguments
 
 from clusterns.files import disk_errors, whole_file
-from clusterns.losses import ClusterNSLoss
+from clusterns.losses.cluster_ns import ClusterNSLoss
 from clusterns.training.processes import any_process
 from clusterns.training.trainer import ContrastiveTrainer
 

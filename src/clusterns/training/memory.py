@@ -17,13 +17,13 @@ from torch import Tensor
 from clusterns.console import say
 from clusterns.encoder.randomness import kept_random_state
 from clusterns.errors import UserError, is_out_of_memory
-from clusterns.losses import ContrastiveLoss
 from clusterns.losses.batch import MOST_CELLS
+from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.tokenised import Features, mini_batches, stack_views
 from clusterns.training.free_memory import free_bytes, held_bytes
 from clusterns.training.processes import processes
 from clusterns.training.recipe import Recipe
-from clusterns.views import ViewCollator
+from clusterns.views.collator import ViewCollator
 
 SAMPLE = 32  # sentences of the trial
 AT_ONCE = 8  # rows of the trial: few, since it must fit itself

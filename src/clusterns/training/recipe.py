@@ -11,11 +11,11 @@ from typing import Any, Literal
 import yaml
 from pydantic import Field, field_validator, model_validator
 
-from clusterns.encoder import EncoderSettings
+from clusterns.encoder.settings import EncoderSettings
 from clusterns.errors import UserError
-from clusterns.methods import ClusteringSettings, ClusterNSSettings
+from clusterns.methods.settings import ClusteringSettings, ClusterNSSettings
 from clusterns.settings import Settings, validated
-from clusterns.views import PromptSettings, ViewSettings
+from clusterns.views.settings import PromptSettings, ViewSettings
 
 DEFAULT_RECIPE = "default"
 

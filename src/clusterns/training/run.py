@@ -22,11 +22,12 @@ from transformers import (
 from transformers.integrations import get_available_reporting_integrations
 
 from clusterns.console import say
-from clusterns.encoder import without_training_parts
+from clusterns.encoder.base import without_training_parts
 from clusterns.errors import UserError
 from clusterns.files import disk_errors, whole_folder, write_json
 from clusterns.locks import locked
-from clusterns.losses import ClusterNSLoss, ContrastiveLoss
+from clusterns.losses.cluster_ns import ClusterNSLoss
+from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.training.build import build_collator, build_loss, build_model
 from clusterns.training.callbacks import (
     Epochs,

@@ -9,7 +9,7 @@ from sentence_transformers import SentenceTransformerTrainer
 from torch import Tensor
 
 from clusterns.errors import UserError
-from clusterns.losses import ContrastiveLoss
+from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.training.checkpoints import save_loss
 from clusterns.training.processes import averaged
 

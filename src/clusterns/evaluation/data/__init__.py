@@ -1,0 +1,1 @@
+"""Where the sets of the evaluation come from: catalogue, readers, the Hub, one's own files."""

@@ -1,0 +1,74 @@
+"""The user's own evaluation sets: scored pairs, labelled texts, queries with relevant texts."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from clusterns.errors import UserError
+from clusterns.evaluation.data.sets import LabelledTexts, Retrieval, ScoredPairs
+from clusterns.evaluation.data.text_files import read_table
+
+
+def read_scored_pairs(path: Path) -> ScoredPairs:
+    """Read pairs with a similarity each: columns sentence1, sentence2, score."""
+    first, second, scores = [], [], []
+    for line, row in read_table(path, ("sentence1", "sentence2", "score")):
+        first.append(_text(path, line, row[0]))
+        second.append(_text(path, line, row[1]))
+        scores.append(_score(path, line, row[2]))
+    return ScoredPairs(first, second, np.array(scores), name=path.stem, source=str(path))
+
+
+def read_labelled_texts(path: Path) -> LabelledTexts:
+    """Read texts with a class each: columns label, text; a label is any word or number."""
+    labels, texts = [], []
+    for line, (label, text) in read_table(path, ("label", "text")):
+        labels.append(_text(path, line, str(label)))
+        texts.append(_text(path, line, text))
+    return LabelledTexts(texts, number_labels(labels), name=path.stem, source=str(path))
+
+
+def read_queries(path: Path) -> Retrieval:
+    """Read queries with relevant texts: columns query, relevant.
+
+    A query with several relevant texts has several rows, or in jsonl a list of them. What is
+    searched are all the texts of the file.
+    """
+    queries: dict[str, set[int]] = {}
+    texts: dict[str, int] = {}
+    for line, (query, relevant) in read_table(path, ("query", "relevant")):
+        found = queries.setdefault(_text(path, line, query), set())
+        for text in relevant if isinstance(relevant, list) else [relevant]:
+            found.add(texts.setdefault(_text(path, line, text), len(texts)))
+    if not queries or len(texts) < 2:
+        raise UserError(f"{path}: needs queries, and two texts or more to tell apart.")
+    relevant_sets = [frozenset(found) for found in queries.values()]
+    return Retrieval([*queries], [*texts], relevant_sets, name=path.stem, source=str(path))
+
+
+def number_labels(labels: list[str]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Number classes from 0 in sorted order: real label ids have gaps or are words."""
+    return np.unique(np.array(labels), return_inverse=True)[1].astype(np.int64)
+
+
+def _text(path: Path, line: int, value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise UserError(f"{path}, line {line}: expected a text, found {value!r}.")
+    return value.strip()
+
+
+def _score(path: Path, line: int, value: Any) -> float:
+    try:
+        score = float(value)
+    except (TypeError, ValueError):
+        score = math.nan
+    if not math.isfinite(score):
+        raise UserError(
+            f"{path}, line {line}: the score {value!r} is not a number "
+            "(columns: sentence1, sentence2, score; a header names them)."
+        )
+    return score

@@ -1,0 +1,1 @@
+"""What was found: results on disk, tables, comparisons, plots."""

@@ -1,0 +1,1 @@
+"""The scores: vectors in, numbers out."""

@@ -1,0 +1,41 @@
+"""Clustering: K-means on the embeddings against the true classes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_mutual_info_score
+from sklearn.metrics.cluster import contingency_matrix
+
+from clusterns.errors import UserError
+from clusterns.vectors.embed import Vectors
+
+Labels = NDArray[np.int64]
+
+
+def hungarian_accuracy(truth: Labels, clusters: Labels) -> float:
+    """The share of rows that are right under the best one-to-one naming of the clusters."""
+    table = contingency_matrix(truth, clusters)
+    return float(table[linear_sum_assignment(table, maximize=True)].sum() / len(truth))
+
+
+def adjusted_mutual_information(truth: Labels, clusters: Labels) -> float:
+    """Agreement in [.., 1], with 0 expected of chance."""
+    return float(adjusted_mutual_info_score(truth, clusters))
+
+
+def cluster(vectors: Vectors, count: int, seed: int) -> Labels:
+    """One K-means run: (n, d) vectors to (n,) cluster numbers."""
+    if len(vectors) < count:
+        raise UserError(f"{len(vectors)} texts cannot make {count} clusters.")
+    means = KMeans(count, n_init=1, random_state=seed).fit(vectors)
+    return means.labels_.astype(np.int64)
+
+
+def cluster_seeds(vectors: Vectors, count: int, seeds: Sequence[int]) -> list[Labels]:
+    """K-means once a seed: what comes out depends on the start, so one run says little."""
+    return [cluster(vectors, count, seed) for seed in seeds]

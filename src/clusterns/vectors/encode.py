@@ -1,0 +1,176 @@
+"""A corpus and a model to a folder of shards, of which only those that are missing are made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from sentence_transformers import SentenceTransformer
+
+from clusterns.console import say
+from clusterns.corpus.formats import Columns
+from clusterns.corpus.sources import Source, find_sources
+from clusterns.errors import UserError
+from clusterns.record import make_record
+from clusterns.vectors.devices import (
+    TextEncoder,
+    all_devices,
+    lower_precision,
+    ranges_of,
+    text_encoder,
+)
+from clusterns.vectors.embed import fingerprint
+from clusterns.vectors.manifest import CorpusFacts, Manifest, ModelFacts, read_manifest, write_once
+from clusterns.vectors.progress import Progress
+from clusterns.vectors.rows import tables
+from clusterns.vectors.settings import EncodeSettings, Share
+from clusterns.vectors.shards import Shards
+
+COMPLETE = "complete.json"
+CALIBRATION = 10_000  # the texts that say what int8 and uint8 are spread over
+
+
+@dataclass(frozen=True)
+class EncodeReport:
+    """What became of a corpus.
+
+    ``texts`` and ``shards`` count all of it, ``missing`` names the shards that other processes have
+    still to make; the rest is about the texts that this process encoded.
+    """
+
+    texts: int
+    shards: int
+    missing: list[int]
+    encoded: int
+    truncated: int
+    empty: int
+
+
+def encode_corpus(
+    corpus: Sequence[str],
+    model: SentenceTransformer,
+    output: Path,
+    settings: EncodeSettings | None = None,
+    *,
+    name: str = "a model",
+    share: Share | None = None,
+    batch_size: int = 32,
+    devices: Sequence[str] | None = None,
+    progress: bool = True,
+) -> EncodeReport:
+    """Encode every row of ``corpus`` into the folder ``output``, shard by shard.
+
+    Args:
+        corpus: files, folders and Hub datasets, as ``prepare_corpus`` takes them; nothing is
+            cleaned or left out, and a row without text gets the vector of the empty text.
+        model: what encodes.
+        output: a new folder, or one that the same model, corpus and settings were begun in:
+            shards that are there already stay as they are.
+        settings: what decides the files.
+        name: what to call the model in the manifest.
+        share: which shards are made here; without it, all.
+        batch_size: texts a forward pass.
+        devices: where to encode, a process each; without it, all accelerators or the processor.
+        progress: whether to show a bar.
+    """
+    settings, share = settings or EncodeSettings(), share or Share()
+    columns = Columns(settings.column, settings.id_column)
+    sources = find_sources(corpus)
+    _refuse_inside(corpus, output)
+    asked = Manifest(
+        model=ModelFacts(
+            name=name, fingerprint=fingerprint(model), dimension=model.get_embedding_dimension()
+        ),
+        corpus=CorpusFacts(sources=list(corpus), fingerprint=_content(sources)),
+        settings=settings,
+        versions=make_record()["versions"],
+    )
+    begun = read_manifest(output)
+    if begun is not None:
+        begun.check(asked, output)
+    first = next(tables(sources, columns, CALIBRATION, _ignore), None)
+    if first is None:
+        raise UserError(f"there is no text in {', '.join(corpus)}.")
+    with text_encoder(model, devices or all_devices(), batch_size, settings.normalize) as encode:
+        begun = begun or _with_ranges(asked, first, encode).begin(output)
+        begun.check(asked, output)
+        report = _encode_share(sources, columns, begun, output, share, encode, progress)
+    if _content(sources) != asked.corpus.fingerprint:
+        raise UserError(
+            f"{', '.join(corpus)} changed while it was encoded: remove {output} and start again."
+        )
+    if not report.missing:
+        write_once(output / COMPLETE, {"shards": report.shards, "texts": report.texts})
+    return report
+
+
+def _encode_share(
+    sources: Sequence[Source],
+    columns: Columns,
+    manifest: Manifest,
+    output: Path,
+    share: Share,
+    encode: TextEncoder,
+    shown: bool,
+) -> EncodeReport:
+    size, precision = manifest.settings.shard_size, manifest.settings.precision
+    shards = Shards(output, manifest.settings.format)
+    shards.remove_leftovers(share)
+    count = rows = encoded = empty = 0
+    with Progress(sources, share, shown) as progress:
+        for number, table in enumerate(tables(sources, columns, size, progress.read_bytes)):
+            count, rows = count + 1, rows + len(table)
+            progress.read_rows(len(table))
+            if number not in share:
+                continue
+            if shards.is_done(number, len(table)):
+                progress.found(len(table))
+                continue
+            texts = table["text"].to_pylist()
+            vectors = lower_precision(encode(texts, progress.encoded), precision, manifest.ranges)
+            shards.write(number, table["id"], vectors)
+            encoded += len(texts)
+            empty += sum(not text.strip() for text in texts)
+            if shown and not progress.is_shown:
+                say(f"{shards.path(number).name}: {len(texts):,} texts")
+    missing = [
+        number
+        for number in range(count)
+        if number not in share and not shards.is_done(number, min(size, rows - number * size))
+    ]
+    return EncodeReport(rows, count, missing, encoded, encode.truncated, empty)
+
+
+def _with_ranges(asked: Manifest, first: pa.Table, encode: TextEncoder) -> Manifest:
+    """Add what 8-bit numbers are spread over, found from the first texts of the corpus.
+
+    They are the same for every process, whichever shards it makes.
+    """
+    if asked.settings.precision not in ("int8", "uint8"):
+        return asked
+    say(f"Finding the range of {asked.settings.precision} from the first {len(first):,} texts.")
+    vectors = encode(first["text"].to_pylist(), _ignore)
+    encode.truncated = 0
+    return asked.model_copy(update={"ranges": ranges_of(vectors)})
+
+
+def _content(sources: Sequence[Source]) -> str:
+    identities = [source.identity() for source in sources]
+    return hashlib.sha256(json.dumps(identities).encode()).hexdigest()[:32]
+
+
+def _refuse_inside(corpus: Sequence[str], output: Path) -> None:
+    """Shards in a folder of the corpus would be part of the corpus the next time."""
+    for name in corpus:
+        if Path(name).is_dir() and output.resolve().is_relative_to(Path(name).resolve()):
+            raise UserError(
+                f"--output {output} lies in the corpus {name}: name a folder elsewhere."
+            )
+
+
+def _ignore(_: int) -> None:
+    """What is read or encoded here is not counted."""

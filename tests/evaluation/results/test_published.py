@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import pytest
+
+from clusterns.evaluation.data.catalogue import SHORT_TEXTS, STS, TRANSFER
+from clusterns.evaluation.results.published import published_rows
+
+
+@pytest.mark.parametrize(
+    ("suite", "names", "count"), [("sts", STS, 28), ("transfer", TRANSFER, 11)]
+)
+def test_printed_averages_fit_their_rows(  # to the rounding of the paper
+    suite: str, names: tuple[str, ...], count: int
+) -> None:
+    rows = published_rows(suite)
+    assert len(rows) == count
+    off = [
+        label
+        for label, numbers in rows.items()
+        if abs(sum(numbers[name] for name in names) / len(names) - numbers["Avg."]) > 0.02
+    ]
+    assert off == []
+
+
+def test_clustering_rows() -> None:
+    rows = published_rows("clustering")
+    assert set(rows["SimCSE-RoBERTa-base"]) == {*SHORT_TEXTS, "Avg.", "DBpedia"}
+    assert rows["RoBERTa-base"] == {"DBpedia": 69.26}
+    assert rows["ClusterNS-BERT-base"]["Avg."] == 62.31
+
+
+def test_suites_without_a_table() -> None:
+    assert published_rows("geometry") == {}

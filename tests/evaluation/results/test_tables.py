@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from clusterns.evaluation.results.results import SetResult, SuiteResult
+from clusterns.evaluation.results.tables import Table, suite_table, write_tables
+
+
+def suite(truncated: float = 0.0, **values: float) -> SuiteResult:
+    sets = {name: SetResult(value, "x", 1, truncated) for name, value in values.items()}
+    return SuiteResult(sets)
+
+
+def test_best_is_bold_ties_too_and_lower_wins_in_geometry() -> None:
+    table = suite_table("sts", [("a", suite(STS12=1.0)), ("b", suite(STS12=2.001))])
+    table.rows.append(("c", [2.0, None]))
+    table.spreads.append([None, None])
+    assert [line[1] for line in table.cells("*{}*", "", "-")] == ["1.00", "*2.00*", "*2.00*"]
+    geometry = suite_table("geometry", [("a", suite(alignment=1.0)), ("b", suite(alignment=2.0))])
+    assert [line[1] for line in geometry.cells("*{}*", "", "-")] == ["*1.000*", "2.000"]
+
+
+def test_a_single_row_has_no_best() -> None:
+    table = suite_table("sts", [("a", suite(STS12=1.0))])
+    assert table.cells("*{}*", "", "-") == [["a", "1.00", "1.00"]]
+
+
+def test_average_is_over_what_all_models_have() -> None:
+    models = [("a", suite(MR=1.0, CR=2.0, SUBJ=9.0)), ("b", suite(MR=3.0, CR=5.0))]
+    published = {"p": {"MR": 4.0, "CR": 6.0, "SUBJ": 8.0, "Avg.": 6.0}, "half": {"MR": 1.0}}
+    table = suite_table("transfer", models, published)
+    found = {label: values[-1] for label, values in table.rows}
+    assert found == {"p (paper)": 5.0, "half (paper)": None, "a": 1.5, "b": 4.0}
+    assert table.notes == ["Avg.: over MR, CR."]
+
+
+def test_a_published_row_keeps_its_printed_average() -> None:
+    published = {"p": {"MR": 4.0, "CR": 6.0, "Avg.": 5.02}}
+    table = suite_table("transfer", [("a", suite(MR=1.0, CR=2.0))], published)
+    assert table.rows[0] == ("p (paper)", [4.0, 6.0, 5.02])
+
+
+def test_dbpedia_stays_out_of_the_average() -> None:
+    table = suite_table("clustering", [("a", suite(AG=10.0, SS=20.0, DBpedia=90.0))])
+    assert table.columns == ["AG", "SS", "DBpedia", "Avg."]
+    assert table.rows[0][1] == [10.0, 20.0, 90.0, 15.0]
+
+
+def test_notes_tell_what_is_missing_and_truncated() -> None:
+    result = suite(0.25, STS12=1.0)
+    result.missing = ["SICK-R"]
+    notes = suite_table("sts", [("a", result)]).notes
+    assert notes == [
+        "Avg.: over STS12.",
+        "Not at hand: SICK-R.",
+        "Sentences longer than a model reads: STS12 25 %.",
+    ]
+
+
+def test_the_three_forms(tmp_path: Path) -> None:
+    table = Table("T", ["x_1"], [("a|b & c", [1.0]), ("d", [2.0])], [[0.5], [None]])
+    write_tables(tmp_path / "t.md", [table])
+    write_tables(tmp_path / "t.tex", [table])
+    markdown, latex = (tmp_path / "t.md").read_text(), (tmp_path / "t.tex").read_text()
+    assert "| a\\|b & c | 1.00 ± 0.5 |\n| d | **2.00** |" in markdown
+    assert "Model & x\\_1 \\\\ \\hline" in latex
+    assert "a|b \\& c & 1.00 {\\tiny$\\pm$0.5} \\\\\nd & \\textbf{2.00} \\\\" in latex
+    console = Console(width=80)
+    with console.capture() as captured:
+        table.show(console)
+    assert "1.00 ±0.5" in captured.get()
+
+
+def test_words_in_cells() -> None:
+    table = Table("T", ["x"], [("a", ["yes"]), ("b", [None])])
+    assert table.cells("*{}*", "", "-") == [["a", "yes"], ["b", "-"]]
+
+
+def test_terminal_table_fits_80_columns() -> None:
+    numbers = {f"set-{i}": 50.0 + i for i in range(9)}
+    result = suite(**numbers)
+    for one in result.sets.values():
+        one.spread = 1.5
+    for count in (1, 3, 8):
+        models = [(f"model number {i}", result) for i in range(count)]
+        console = Console(width=80)
+        with console.capture() as captured:
+            suite_table("clustering", models).show(console)
+        shown = captured.get()
+        assert "58.00" in shown
+        assert "…" not in shown
+        assert "model" in shown

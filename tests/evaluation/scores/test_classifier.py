@@ -1,0 +1,93 @@
+"""The batched classifiers against SentEval's way: one torch model after the other."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+
+from clusterns.evaluation.scores.classifier import Fold, Protocol, train_classifiers
+
+QUICK = Protocol(batch_size=8, epoch_size=2, tenacity=2, max_epochs=60, learning_rate=0.02)
+
+
+def one_by_one(
+    x: torch.Tensor, y: np.ndarray, fold: Fold, strength: float, p: Protocol
+) -> tuple[torch.nn.Linear, float]:
+    """One classifier, trained with PyTorch's own layer, loss and optimiser."""
+    random = np.random.RandomState(p.seed)
+    torch.manual_seed(p.seed)
+    layer = torch.nn.Linear(x.shape[1], int(y.max()) + 1)
+    optimiser = torch.optim.Adam(layer.parameters(), lr=p.learning_rate, weight_decay=strength)
+    train, dev = fold.train, fold.dev
+    if dev is None:
+        order = random.permutation(len(train))
+        held = int(p.held_out * len(train))
+        train, dev = train[order[held:]], train[order[:held]]
+    best, best_layer, failures, epochs = -1.0, layer, 0, 0
+    while failures <= p.tenacity and epochs <= p.max_epochs:
+        for _ in range(p.epoch_size):
+            order = random.permutation(len(train))
+            for start in range(0, len(train), p.batch_size):
+                rows = train[order[start : start + p.batch_size]]
+                loss = torch.nn.functional.cross_entropy(layer(x[rows]), torch.from_numpy(y[rows]))
+                optimiser.zero_grad()
+                loss.backward()
+                optimiser.step()
+        epochs += p.epoch_size
+        accuracy = float((layer(x[dev]).argmax(1).numpy() == y[dev]).mean())
+        if accuracy > best:
+            best, best_layer = accuracy, copy.deepcopy(layer)
+        else:
+            failures += 1
+    return best_layer, best
+
+
+def made_data(rows: int, dimension: int, classes: int) -> tuple[torch.Tensor, np.ndarray]:
+    random = np.random.default_rng(5)
+    y = random.integers(classes, size=rows)
+    centres = random.normal(size=(classes, dimension))
+    x = centres[y] + 2.5 * random.normal(size=(rows, dimension))
+    return torch.from_numpy(x.astype(np.float32)), y
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_together_equals_one_by_one(classes: int) -> None:
+    x, y = made_data(97, 6, classes)
+    order = np.random.default_rng(1).permutation(97)
+    # Sizes 79, 80 and 81 differ in their last batch, and 80 rows have one batch fewer than 81.
+    folds = [Fold(order[:79], order[79:]), Fold(order[17:], order[:17]), Fold(order[:81])]
+    strengths = [(1e-5, 1e-2), (1e-4, 1e-1), (1e-3, 1.0)]
+    trained = train_classifiers(x, y, folds, strengths, QUICK)
+    stops = set()
+    for number, fold in enumerate(folds):
+        for place, strength in enumerate(strengths[number]):
+            layer, best = one_by_one(x, y, fold, strength, QUICK)
+            assert trained.accuracies[number, place] == pytest.approx(best)
+            weights = trained.weights[number, place]
+            torch.testing.assert_close(weights[:, :-1], layer.weight, atol=2e-4, rtol=1e-3)
+            torch.testing.assert_close(weights[:, -1], layer.bias, atol=2e-4, rtol=1e-3)
+            np.testing.assert_array_equal(
+                trained.predict(x, number, place), layer(x).argmax(1).numpy()
+            )
+            stops.add(round(best, 4))
+    assert len(stops) > 1  # the folds are not all the same
+
+
+def test_ticks_once_a_fold() -> None:
+    x, y = made_data(60, 4, 2)
+    rows = np.arange(60)
+    ticks: list[int] = []
+    folds = [Fold(rows[:40], rows[40:]), Fold(rows[20:], rows[:20])]
+    train_classifiers(x, y, folds, [[1e-5], [1e-5]], QUICK, ticks.append)
+    assert sum(ticks) == 2
+
+
+def test_global_random_state_is_left_alone() -> None:
+    x, y = made_data(60, 4, 2)
+    torch.manual_seed(3)
+    before = torch.random.get_rng_state()
+    train_classifiers(x, y, [Fold(np.arange(60))], [[1e-5]], QUICK)
+    assert torch.equal(before, torch.random.get_rng_state())

@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from clusterns.evaluation.data.catalogue import STS
+from clusterns.evaluation.data.find import EvaluationData
+from clusterns.evaluation.data.sets import ScoredPairs
+from clusterns.evaluation.evaluators import ScoredPairsEvaluator
+from clusterns.evaluation.results.results import Results
+from clusterns.evaluation.scores.sts import cosines_of, pair_cosines, spearman
+from clusterns.vectors.embed import Embedder
+from clusterns.vectors.models import load_model
+from tests.hash_encoder import HashEncoder
+
+# What the authors of all-MiniLM-L6-v2 publish, and SICK-R on its test split.
+MINILM = {
+    "STS12": 72.37,
+    "STS13": 80.60,
+    "STS14": 75.59,
+    "STS15": 85.39,
+    "STS16": 78.99,
+    "STS-B": 82.03,
+    "SICK-R": 77.15,
+}
+
+
+def senteval_formula(encoder: HashEncoder, pairs: ScoredPairs) -> float:
+    """SentEval's way, pair by pair, NaN (a zero vector) counting as 0."""
+    cosines = []
+    for first, second in zip(pairs.sentences1, pairs.sentences2, strict=True):
+        a, b = encoder.vector(first), encoder.vector(second)
+        with np.errstate(invalid="ignore"):
+            cosines.append(np.nan_to_num(np.dot(a, b) / (np.linalg.norm(a) * np.linalg.norm(b))))
+    return float(spearmanr(cosines, pairs.scores).statistic)
+
+
+def test_hand_computed_cosines() -> None:
+    first = np.array([[3, 4], [1, 0], [0, 0]], dtype=np.float32)
+    second = np.array([[4, 3], [0, 2], [1, 1]], dtype=np.float32)
+    np.testing.assert_allclose(pair_cosines(first, second), [24 / 25, 0, 0], rtol=1e-6)
+
+
+def test_spearman_by_hand() -> None:
+    assert spearman(np.array([0.1, 0.5, 0.9]), np.array([1.0, 3.0, 2.0])) == pytest.approx(0.5)
+    assert spearman(np.array([0.5, 0.5, 0.5]), np.array([1.0, 3.0, 2.0])) == 0
+
+
+@pytest.mark.parametrize("name", STS)
+def test_equals_sentevals_formula_on_real_pairs(
+    name: str, shared_data: Path, hash_encoder: HashEncoder
+) -> None:
+    pairs = EvaluationData(shared_data).pairs(name)
+    ours = spearman(cosines_of(Embedder(hash_encoder), pairs), pairs.scores)
+    assert ours == pytest.approx(senteval_formula(hash_encoder, pairs), abs=1e-6)
+
+
+def test_evaluator_encodes_once_and_stores_its_metric() -> None:
+    pairs = ScoredPairs(["a b", "a", "a b"], ["a c", "d", "a b"], np.array([1.0, 0.0, 2.0]), "mine")
+    encoder = HashEncoder()
+    stored = []
+
+    class Card:
+        def set_evaluation_metrics(self, *given: object) -> None:
+            stored.append(given[1])
+
+    encoder.model_card_data = Card()  # type: ignore[attr-defined]
+    evaluator = ScoredPairsEvaluator(pairs, name="dev")
+    metrics = evaluator(encoder, epoch=1, steps=2)
+    assert encoder.calls == [["a b", "a c", "a", "d"]]
+    assert evaluator.primary_metric == "dev_spearman"
+    assert metrics == {"dev_spearman": pytest.approx(senteval_formula(encoder, pairs))}
+    assert stored == [metrics]
+
+
+def test_minilm_gives_its_published_value(shared_data: Path) -> None:
+    folder = os.environ.get("CLUSTERNS_MODELS")
+    if not folder or not (Path(folder) / "all-MiniLM-L6-v2").is_dir():
+        pytest.skip("needs all-MiniLM-L6-v2: scripts/fetch_reference_models.py, CLUSTERNS_MODELS")
+    pairs = EvaluationData(shared_data).pairs("STS16")
+    model = load_model(str(Path(folder) / "all-MiniLM-L6-v2"))
+    found = 100 * spearman(cosines_of(Embedder(model), pairs), pairs.scores)
+    assert found == pytest.approx(MINILM["STS16"], abs=0.05)
+
+
+def test_recorded_minilm_values_are_the_published_ones() -> None:
+    folder = Path(__file__).parents[3] / "results" / "reference"
+    recorded = Results.read(folder / "all-MiniLM-L6-v2.json").suites["sts"].sets
+    for name, published in MINILM.items():
+        assert recorded[name].value == pytest.approx(published, abs=0.05)

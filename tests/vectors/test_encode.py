@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.util import quantize_embeddings
+
+from clusterns.errors import UserError
+from clusterns.vectors import run as run_module
+from clusterns.vectors.encode import encode_corpus
+from clusterns.vectors.models import load_model
+from clusterns.vectors.settings import EncodeSettings, Share
+
+from .conftest import contents
+
+
+def run(corpus: Path, model: SentenceTransformer, output: Path, **options: Any) -> Any:
+    share = options.pop("share", None)
+    settings = EncodeSettings(**{"shard_size": 40, **options})
+    return encode_corpus([str(corpus)], model, output, settings, share=share, progress=False)
+
+
+def vectors_in(folder: Path) -> Any:
+    tables = [pq.read_table(path) for path in sorted(folder.glob("shard-*.parquet"))]
+    return np.array(pa.concat_tables(tables)["embedding"].to_pylist())
+
+
+def test_every_row_gets_its_vector(
+    corpus: Path, texts: list[str], model: SentenceTransformer, tmp_path: Path
+) -> None:
+    output = tmp_path / "out"
+    report = run(corpus, model, output)
+    np.testing.assert_allclose(vectors_in(output), model.encode(texts), atol=1e-5)
+    ids = [pq.read_table(path)["id"].to_pylist() for path in sorted(output.glob("*.parquet"))]
+    assert ids == [list(range(40)), list(range(40, 80)), list(range(80, 110))]
+    assert (report.texts, report.shards, report.missing) == (110, 3, [])
+    assert (report.encoded, report.empty) == (110, 1)
+    assert json.loads((output / "complete.json").read_text()) == {"shards": 3, "texts": 110}
+    before = contents(output)
+    assert run(corpus, model, output).encoded == 0
+    assert contents(output) == before
+
+
+def test_npy_and_normalized(
+    corpus: Path, texts: list[str], model: SentenceTransformer, tmp_path: Path
+) -> None:
+    run(corpus, model, tmp_path, format="npy", normalize=True)
+    vectors = np.concatenate([np.load(path) for path in sorted(tmp_path.glob("shard-*.npy"))])
+    expected = model.encode(texts, normalize_embeddings=True)
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+    assert vectors.dtype == np.float32
+    ids = np.concatenate([np.load(path) for path in sorted(tmp_path.glob("ids-*.npy"))])
+    assert ids.tolist() == list(range(110))
+
+
+def test_own_ids(model: SentenceTransformer, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("key,body\nx7,river\nx9,town\n")
+    run(tmp_path / "a.csv", model, tmp_path / "out", id_column="key", format="npy", shard_size=1)
+    assert np.load(tmp_path / "out" / "ids-00001.npy").tolist() == ["x9"]
+    vector = np.load(tmp_path / "out" / "shard-00001.npy")
+    np.testing.assert_allclose(vector, model.encode(["town"]), atol=1e-5)
+
+
+@pytest.mark.parametrize("precision", ["int8", "uint8", "binary", "ubinary"])
+def test_fewer_bits(
+    corpus: Path, texts: list[str], model: SentenceTransformer, tmp_path: Path, precision: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(run_module, "CALIBRATION", 50)
+    run(corpus, model, tmp_path / "one", precision=precision)
+    expected = model.encode(texts)
+    few = {"calibration_embeddings": expected[:50]} if "int" in precision else {}
+    expected = quantize_embeddings(expected, precision, **few)
+    found = vectors_in(tmp_path / "one")
+    assert found.shape == expected.shape
+    # A float that differs in its last digit can fall on the other side of a step.
+    assert np.mean(found != expected) < 0.01
+    # The second half is made alone, from the same ranges.
+    for index in (1, 0):
+        run(corpus, model, tmp_path / "two", precision=precision, share=Share(index, 2))
+    assert contents(tmp_path / "two") == contents(tmp_path / "one")
+
+
+def test_shares_in_one_folder(corpus: Path, model: SentenceTransformer, tmp_path: Path) -> None:
+    run(corpus, model, tmp_path / "whole")
+    first = run(corpus, model, tmp_path / "parts", share=Share(1, 2))
+    assert (first.encoded, first.missing) == (40, [0, 2])
+    assert sorted(contents(tmp_path / "parts")) == ["manifest.json", "shard-00001.parquet"]
+    second = run(corpus, model, tmp_path / "parts", share=Share(0, 2))
+    assert (second.encoded, second.missing) == (70, [])
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from clusterns.vectors import EncodeSettings, encode_corpus, shards
+from clusterns.vectors.models import load_model
+
+corpus, model, output = sys.argv[1:]
+save, calls = shards.np.save, []
+
+def save_or_die(file, *arguments, **options):
+    calls.append(file)
+    if len(calls) == 4:  # the second shard's ids are there, its vectors half
+        file.write(b"half")
+        file.flush()
+        os.kill(os.getpid(), signal.SIGKILL)
+    save(file, *arguments, **options)
+
+shards.np.save = save_or_die
+settings = EncodeSettings(format="npy", shard_size=40)
+encode_corpus([corpus], load_model(model, "mean", device="cpu"), Path(output), settings)
+"""
+
+
+def test_killed_and_continued_gives_the_same_bytes(
+    corpus: Path, model: SentenceTransformer, tiny_bert: Path, tmp_path: Path
+) -> None:
+    run(corpus, model, tmp_path / "whole", format="npy")
+    output = tmp_path / "killed"
+    command = [sys.executable, "-c", KILLED, str(corpus), str(tiny_bert), str(output)]
+    dead = subprocess.run(command, capture_output=True, text=True)
+    assert dead.returncode == -signal.SIGKILL, dead.stderr
+    left = contents(output)
+    assert {"shard-00000.npy", "ids-00001.npy"} <= set(left)
+    assert [left[name] for name in left if name.endswith(".partial")] == [b"half"]
+    assert "shard-00001.npy" not in left
+    for half in output.glob(".*.partial"):
+        os.utime(half, (0, 0))  # an old one
+    assert run(corpus, model, output, format="npy").encoded == 70
+    assert contents(output) == contents(tmp_path / "whole")
+
+
+def test_others_are_refused_and_nothing_changes(
+    corpus: Path, model: SentenceTransformer, tiny_bert: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "out"
+    run(corpus, model, output, share=Share(0, 2))
+    before = contents(output)
+    other = load_model(str(tiny_bert), "cls", device="cpu")
+    with pytest.raises(UserError, match="holds vectors of another model"):
+        run(corpus, other, output)
+    for change in (
+        {"precision": "int8"},
+        {"normalize": True},
+        {"shard_size": 7},
+        {"format": "npy"},
+    ):
+        with pytest.raises(UserError, match="was begun with"):
+            run(corpus, model, output, **change)
+    corpus.write_text(corpus.read_text() + "one more\n")
+    with pytest.raises(UserError, match="holds vectors of another corpus"):
+        run(corpus, model, output)
+    assert contents(output) == before
+
+
+def test_another_prompt_by_default_is_another_model(
+    corpus: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    model = load_model(str(tiny_bert), "mean", device="cpu")
+    model.prompts = {"title": "title: "}
+    run(corpus, model, tmp_path / "out")
+    model.default_prompt_name = "title"
+    with pytest.raises(UserError, match="holds vectors of another model"):
+        run(corpus, model, tmp_path / "out")
+
+
+def test_a_shard_that_is_damaged_or_half_written_is_made_again(
+    corpus: Path, model: SentenceTransformer, tmp_path: Path
+) -> None:
+    output = tmp_path / "out"
+    run(corpus, model, output)
+    before = contents(output)
+    (output / "shard-00001.parquet").write_bytes(b"")
+    half = output / ".shard-00002.parquet.17.partial"
+    (output / "shard-00002.parquet").rename(half)
+    os.utime(half, (0, 0))
+    assert run(corpus, model, output).encoded == 70
+    assert contents(output) == before
+
+
+def test_a_corpus_that_changes_meanwhile(
+    corpus: Path, model: SentenceTransformer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = run_module.Shards.write
+
+    def edited(*arguments: Any) -> None:
+        write(*arguments)
+        corpus.write_text("other text\n")
+
+    monkeypatch.setattr(run_module.Shards, "write", edited)
+    with pytest.raises(UserError, match="changed while it was encoded: remove"):
+        run(corpus, model, tmp_path / "out")
+    assert not (tmp_path / "out" / "complete.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ("", {}, "there is no text in"),
+        ("one", {"id_column": "id"}, "is plain text: it has no column 'id' of ids"),
+        ("one", {"precision": "int8"}, "two texts or more"),
+    ],
+)
+def test_what_cannot_be_encoded_leaves_nothing(
+    content: str, options: Any, message: str, model: SentenceTransformer, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text(content)
+    with pytest.raises(UserError, match=message):
+        run(tmp_path / "a.txt", model, tmp_path / "out", **options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_inside_the_corpus(
+    corpus: Path, model: SentenceTransformer, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match="lies in the corpus"):
+        run(tmp_path, model, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_word_vectors_and_empty_texts(tmp_path: Path) -> None:
+    (tmp_path / "vectors.txt").write_text("cat 1 0 0.5\ndog 0 1 0\n")
+    (tmp_path / "a.txt").write_text("cat dog\n\nunknown\n")
+    run(tmp_path / "a.txt", load_model(str(tmp_path / "vectors.txt")), tmp_path / "out")
+    assert vectors_in(tmp_path / "out").tolist() == [[0.5, 0.5, 0.25], [0, 0, 0], [0, 0, 0]]
