@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from clusterns import encoding
 from clusterns.cli import main
+from clusterns.vectors import encode as encoding
 from clusterns.vectors.models import load_model
 
 Run = Callable[..., tuple[int, str, str]]

@@ -151,7 +151,7 @@ def test_a_full_disk(tmp_path: Path, cache: Path) -> None:
     # A limit on the size of files is a disk that is full, as far as writing goes.
     code = (
         "import resource, signal, sys\n"
-        "from clusterns.corpus import prepare_corpus\n"
+        "from clusterns.corpus.prepare import prepare_corpus\n"
         "from clusterns.errors import UserError\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
@@ -169,7 +169,7 @@ def test_two_processes_at_once(tmp_path: Path, cache: Path) -> None:
     path.write_text("".join(f"This is line number {number}\n" for number in range(50_000)))
     code = (
         "import json, sys\n"
-        "from clusterns.corpus import prepare_corpus\n"
+        "from clusterns.corpus.prepare import prepare_corpus\n"
         "corpus = prepare_corpus([sys.argv[1]])\n"
         "print(json.dumps([corpus.report.kept, corpus.dataset[49_999]['text']]))\n"
     )

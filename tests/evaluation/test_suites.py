@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.evaluation import catalogue
-from clusterns.evaluation.data import hub
+from clusterns.evaluation.data import catalogue, hub
 from clusterns.evaluation.data.find import EvaluationData
 from clusterns.evaluation.data.sets import LabelledTexts, Retrieval, ScoredPairs
 from clusterns.evaluation.evaluators import SuiteEvaluator

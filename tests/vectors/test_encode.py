@@ -16,7 +16,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import quantize_embeddings
 
 from clusterns.errors import UserError
-from clusterns.vectors import run as run_module
+from clusterns.vectors import encode as run_module
 from clusterns.vectors.encode import encode_corpus
 from clusterns.vectors.models import load_model
 from clusterns.vectors.settings import EncodeSettings, Share
@@ -104,7 +104,9 @@ def test_shares_in_one_folder(corpus: Path, model: SentenceTransformer, tmp_path
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from clusterns.vectors import EncodeSettings, encode_corpus, shards
+from clusterns.vectors import shards
+from clusterns.vectors.encode import encode_corpus
+from clusterns.vectors.settings import EncodeSettings
 from clusterns.vectors.models import load_model
 
 corpus, model, output = sys.argv[1:]

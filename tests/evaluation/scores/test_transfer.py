@@ -5,13 +5,13 @@ import pytest
 import torch
 from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
-from test_classifier import one_by_one
 
 from clusterns.errors import UserError
 from clusterns.evaluation.data.sets import LabelledTexts, TransferTask
 from clusterns.evaluation.scores.classifier import Fold, Protocol
 from clusterns.evaluation.scores.transfer import count_ticks, senteval_order, transfer_score
 from clusterns.vectors.embed import Embedder
+from tests.evaluation.scores.test_classifier import one_by_one
 from tests.hash_encoder import HashEncoder
 
 SMALL = Protocol(
