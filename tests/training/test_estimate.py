@@ -5,11 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from datasets import Dataset
 
 from clusterns.errors import UserError
+from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.training import memory as memory_module
-from clusterns.training.estimate import estimate, planned_steps
+from clusterns.training.estimate import TRIAL_BATCHES, estimate, planned_steps
 from clusterns.training.recipe import Recipe
 from tests.training.test_memory import recipe, texts
 
@@ -76,3 +78,20 @@ def test_planned_steps_are_whole_batches(tiny_bert: Path) -> None:
     assert planned_steps(recipe(tiny_bert, epochs=2), 200) == 6
     assert planned_steps(recipe(tiny_bert, max_steps=5), 200) == 5
     assert planned_steps(recipe(tiny_bert, epochs=0.1), 200) == 1
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_the_time_is_that_of_the_precision(
+    tiny_bert: Path, corpus: Dataset, precision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In each of the trial steps the encoder computes as it would in the run."""
+    found = []
+    forward = ContrastiveLoss.forward
+
+    def spy(self: ContrastiveLoss, *arguments: Any) -> torch.Tensor:
+        found.append(torch.is_autocast_enabled("cpu"))
+        return forward(self, *arguments)
+
+    monkeypatch.setattr(ContrastiveLoss, "forward", spy)
+    estimate(recipe(tiny_bert, precision=precision), corpus)
+    assert found == [precision == "bf16"] * TRIAL_BATCHES

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import random
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from clusterns.encoder.base import load_base
 from clusterns.errors import UserError
 from clusterns.files import read_json
 from clusterns.locks import locked
+from clusterns.training.build import build_loss, build_model
 from clusterns.training.callbacks import read_metrics
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import Recipe, load_recipe
@@ -310,3 +312,60 @@ def test_an_empty_folder_behind_a_link_takes_a_run(
     train(recipe(tiny_bert, max_steps=2), rows, Scripted([0.1, 0.2]), folder, quiet=True)
     assert (tmp_path / "run").is_symlink()
     assert (tmp_path / "disk" / "model").is_dir()
+
+
+def test_a_run_outside_the_main_thread(tiny_bert: Path, rows: Dataset, tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(
+            train, recipe(tiny_bert, max_steps=2), rows, Scripted([0.1, 0.2]), folder, quiet=True
+        )
+    assert run.result().best_step == 2
+
+
+def test_workers_that_tokenise_ahead_change_nothing(
+    tiny_bert: Path, rows: Dataset, tmp_path: Path
+) -> None:
+    """Over two epochs, with crops, which each sentence gets anew in each."""
+
+    def trained(workers: int) -> tuple[list[dict], torch.Tensor]:
+        folder = RunFolder(tmp_path / f"{workers} workers")
+        chosen = recipe(
+            tiny_bert, batch_size=32, max_steps=8, eval_steps=8, epochs=2, positives="crop",
+            dropout=0.0, workers=workers,
+        )  # fmt: skip
+        train(chosen, rows, Scripted([0.1, 0.2]), folder, quiet=True)
+        timing = ("runtime", "per_second")
+        lines = [
+            {key: value for key, value in line.items() if not key.endswith(timing)}
+            for line in read_metrics(folder.metrics_file)
+        ]
+        model = SentenceTransformer(str(folder.model))
+        return lines, torch.cat([p.detach().flatten() for p in model.parameters()])
+
+    (lines, weights), (lines_ahead, weights_ahead) = trained(0), trained(2)
+    assert len(rows) // 32 < 8  # more than an epoch
+    assert lines_ahead == lines
+    assert torch.equal(weights_ahead, weights)
+
+
+@pytest.mark.parametrize(
+    ("variable", "name"),
+    [("ACCELERATE_USE_FSDP", "FSDP"), ("ACCELERATE_USE_DEEPSPEED", "DeepSpeed")],
+)
+def test_a_launcher_that_splits_the_model_is_refused(
+    tiny_bert: Path, rows: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    variable: str, name: str,
+) -> None:  # fmt: skip
+    monkeypatch.setenv(variable, "true")
+    folder = RunFolder(tmp_path / "run")
+    with pytest.raises(UserError, match=f"{name}, which splits .* torchrun"):
+        train(recipe(tiny_bert), rows, Scripted([0.1]), folder, quiet=True)
+    assert not folder.path.exists()
+
+
+def test_the_loss_is_made_where_the_model_is(tiny_bert: Path, rows: Dataset) -> None:
+    chosen = recipe(tiny_bert)
+    model = build_model(chosen).to("meta")
+    loss = build_loss(chosen, model, rows["text"])
+    assert {buffer.device.type for buffer in loss.buffers()} == {"meta"}

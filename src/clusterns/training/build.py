@@ -79,11 +79,13 @@ def _make_fast(model: SentenceTransformer, recipe: Recipe) -> None:
 
 
 def build_loss(recipe: Recipe, model: SentenceTransformer, texts: Any) -> ContrastiveLoss:
-    """The loss of a recipe's method."""
+    """The loss of a recipe's method, on the device of the model."""
     with model.truncate_embeddings(None):  # a model that cuts its vectors is trained whole
         if recipe.method == "simcse":
-            return simcse(model, recipe)
-        return clusterns(model, recipe, recipe.seed, texts)
+            loss: ContrastiveLoss = simcse(model, recipe)
+        else:
+            loss = clusterns(model, recipe, recipe.seed, texts)
+    return loss.to(model.device)
 
 
 def build_collator(recipe: Recipe, model: SentenceTransformer) -> ViewCollator:

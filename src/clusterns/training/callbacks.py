@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+import threading
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -118,7 +119,7 @@ class Interrupt(TrainerCallback):
     """Ctrl-C (or a polite kill) ends the run after the step, with a checkpoint. Ctrl-C twice: at
     once.
 
-    It listens within its ``with`` block.
+    It listens within its ``with`` block, and only in the main thread: signals reach no other.
     """
 
     def __init__(self) -> None:
@@ -126,6 +127,8 @@ class Interrupt(TrainerCallback):
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            return
         self._before = {s: signal.signal(s, self._ask) for s in (signal.SIGINT, signal.SIGTERM)}
 
     def __exit__(self, *error: object) -> None:

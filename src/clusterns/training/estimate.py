@@ -17,6 +17,7 @@ from clusterns.training.memory import (
     estimate_memory,
     gib,
     memory_errors,
+    precision,
     shortage,
 )
 from clusterns.training.processes import processes
@@ -87,7 +88,10 @@ def estimate(recipe: Recipe, dataset: Dataset) -> Estimate:
         rows = [{"text": text} for text in dataset[first : first + share]["text"]]
         begun = _now()
         with memory_errors(recipe):
-            loss(columns_of(collator(rows), model.device)).backward()
+            columns = columns_of(collator(rows), model.device)
+            with precision(recipe, model.device):
+                value = loss(columns)
+            value.backward()
             optimizer.step()
         optimizer.zero_grad()
         times.append(_now() - begun)

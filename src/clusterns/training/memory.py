@@ -92,7 +92,7 @@ def estimate_memory(
     model.train()
     sentences = recipe.batch_size // processes().num_processes
     at_once = 2 * sentences if loss.in_one_call else loss.mini_batch_size
-    with kept_random_state(model.device), _precision(recipe, model.device):
+    with kept_random_state(model.device), precision(recipe, model.device):
         views = _bytes_per_row(model, stack_views(columns), 2 * sentences / at_once)
         masked = [0.0]
         if loss.masked_lm is not None:
@@ -170,7 +170,8 @@ def memory_errors(recipe: Recipe) -> Iterator[None]:
         raise
 
 
-def _precision(recipe: Recipe, device: torch.device) -> torch.autocast:
+def precision(recipe: Recipe, device: torch.device) -> torch.autocast:
+    """Within the block the encoder computes as the trainer lets it."""
     half = torch.float16 if recipe.precision == "fp16" else torch.bfloat16
     return torch.autocast(device.type, half, enabled=recipe.precision != "fp32")
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import torch
 from accelerate import PartialState
-from accelerate.utils import broadcast_object_list, gather_object, reduce
+from accelerate.utils import broadcast_object_list, gather_object, parse_flag_from_env, reduce
 
 from clusterns.errors import UserError
 
@@ -17,6 +17,26 @@ Result = TypeVar("Result")
 
 # The others wait while the first process prepares a corpus, which may take hours.
 LONGEST_WAIT = timedelta(hours=12)
+
+
+# What accelerate's launcher says in the environment of the processes that it starts.
+UNSUPPORTED = {
+    "ACCELERATE_USE_FSDP": "FSDP",
+    "ACCELERATE_USE_DEEPSPEED": "DeepSpeed",
+    "ACCELERATE_USE_MEGATRON_LM": "Megatron-LM",
+    "ACCELERATE_USE_PARALLELISM_CONFIG": "a parallelism configuration",
+}
+
+
+def check_launcher() -> None:
+    """Refuse ways to train that split a model: a loss here embeds a batch with a whole one."""
+    for variable, name in UNSUPPORTED.items():
+        if parse_flag_from_env(variable):
+            raise UserError(
+                f"the launcher asks for {name}, which splits the model over devices; here every "
+                "device holds all of it. Start with torchrun or `accelerate launch --multi_gpu`, and "
+                "where memory is short set gradient_cache=true."
+            )
 
 
 def processes() -> PartialState:

@@ -48,7 +48,7 @@ from clusterns.training.checkpoints import (
 )
 from clusterns.training.folder import RunFolder
 from clusterns.training.memory import check_memory, estimate_memory, memory_errors
-from clusterns.training.processes import first_process_does, processes
+from clusterns.training.processes import check_launcher, first_process_does, processes
 from clusterns.training.recipe import Recipe
 from clusterns.training.sampler import Order
 from clusterns.training.trainer import ContrastiveTrainer
@@ -99,6 +99,7 @@ def train(
     """
     corpus = {"fingerprint": "", **(corpus or {})}
     # All that can be wrong with the settings is found out before anything is written.
+    check_launcher()
     check_batches(recipe, len(dataset))
     with ExitStack() as held:
         first_process_does(lambda: held.enter_context(locked(folder.path)))
