@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: quickstart test lint bench clean
+.PHONY: quickstart test lint docs bench clean
 
 quickstart: $(VENV)/.run  ## train on the docstrings of this environment, prove it, search it
 	$(BIN)/clusterns quickstart --again
@@ -18,6 +18,9 @@ lint: $(VENV)/.dev  ## style, types, and the one direction of imports
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(VENV)/.dev  ## the documentation as a site, in build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 bench: $(VENV)/.dev  ## measure; writes the tables in benchmarks/
 	$(BIN)/python -m benchmarks
