@@ -18,11 +18,9 @@ from sentence_transformers.sentence_transformer.modules import Pooling
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from clusterns.console import say
-from clusterns.encoder.denoising import Denoising
 from clusterns.encoder.first_position import train_every_position
-from clusterns.encoder.head import TrainingHead
-from clusterns.encoder.masked_lm import MaskedLMHead
 from clusterns.encoder.settings import PoolingMode
+from clusterns.encoder.training_only import TrainingOnly
 from clusterns.errors import UserError
 
 MINIBERT = "minibert"
@@ -165,9 +163,7 @@ def pooling_of(model: SentenceTransformer) -> str | None:
 def without_training_parts(model: SentenceTransformer) -> SentenceTransformer:
     """The model for users: the same modules without the train-only heads, all of them built in."""
     train_every_position(model)
-    modules: list[Module] = [
-        m for m in model if not isinstance(m, TrainingHead | MaskedLMHead | Denoising)
-    ]
+    modules: list[Module] = [m for m in model if not isinstance(m, TrainingOnly)]
     return SentenceTransformer(
         modules=modules,
         prompts=model.prompts,

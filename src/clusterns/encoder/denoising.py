@@ -13,9 +13,10 @@ from torch import Tensor
 
 from clusterns.encoder.bare_template import bare_states, can_shift, dropout_off
 from clusterns.views.prompting import TemplateTokens
+from clusterns.encoder.training_only import TrainingOnly
 
 
-class Denoising(Module):
+class Denoising(TrainingOnly, Module):
     """Subtracts, in training, the mask state of the bare template from that of each row.
 
     The bare template depends on the length of the sentence alone, and runs once for each length
@@ -29,7 +30,6 @@ class Denoising(Module):
     """
 
     config_keys = ["templates", "dropout"]
-    always_on = False
 
     def __init__(self, templates: Sequence[dict[str, Any]], dropout: bool = False) -> None:
         super().__init__()
@@ -48,7 +48,7 @@ class Denoising(Module):
 
     def forward(self, features: dict[str, Tensor | Any]) -> dict[str, Tensor | Any]:
         """Subtract while training; the masked copy of masked-LM passes through."""
-        if not (self.training or self.always_on) or "masked_lm_labels" in features:
+        if not self.is_on or "masked_lm_labels" in features:
             return features
         (encoder,) = self._encoder
         lengths = features["attention_mask"].sum(1)

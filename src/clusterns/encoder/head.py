@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense
 from torch import Tensor
 
-from clusterns.encoder.denoising import Denoising
+from clusterns.encoder.training_only import TrainingOnly
 
 
-class TrainingHead(Dense):
-    """A D x D tanh layer after the pooling: the identity in eval mode, taken off at the end.
-
-    It is a module of the model, not of the loss, so that the trainer wraps, clips and checkpoints
-    its weights like all others.
-    """
-
-    always_on = False
+class TrainingHead(TrainingOnly, Dense):
+    """A D x D tanh layer after the pooling."""
 
     def forward(self, features: dict[str, Tensor | Any]) -> dict[str, Tensor | Any]:
         """Apply the head while training; leave the embedding as it is otherwise."""
-        return super().forward(features) if self.training or self.always_on else features
+        return super().forward(features) if self.is_on else features
 
 
 def add_training_head(model: SentenceTransformer) -> None:
@@ -33,16 +25,3 @@ def add_training_head(model: SentenceTransformer) -> None:
         width = model.get_embedding_dimension()
     assert width is not None
     model.append(TrainingHead(width, width).to(model.device))
-
-
-@contextmanager
-def heads_on(model: SentenceTransformer) -> Iterator[None]:
-    """Within the block, ``model.encode`` gives training vectors (after the head), no dropout."""
-    heads = [module for module in model if isinstance(module, TrainingHead | Denoising)]
-    for head in heads:
-        head.always_on = True
-    try:
-        yield
-    finally:
-        for head in heads:
-            head.always_on = False

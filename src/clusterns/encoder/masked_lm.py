@@ -13,13 +13,14 @@ from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
 from clusterns.console import say
+from clusterns.encoder.training_only import TrainingOnly
 from clusterns.errors import UserError
 
 # The library's label of a token that is not masked.
 NOT_MASKED = -100
 
 
-class MaskedLMHead(Module):
+class MaskedLMHead(TrainingOnly, Module):
     """The part of a masked-LM model that lies above its encoder.
 
     Given features that carry ``masked_lm_labels``, it adds ``masked_lm_loss``; others pass through.

@@ -1,8 +1,9 @@
-"""The frame of every contrastive loss here: two views of each sentence, compared by InfoNCE."""
+"""The frame of every loss here: views of each sentence, compared by InfoNCE, and what parts add."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import torch
@@ -11,24 +12,29 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.losses import CachedLossMixin
 from torch import Tensor, nn
 
-from clusterns.losses.batch import Batch
-from clusterns.losses.distributed import sum_in_turn, unaveraged
+from clusterns.losses.batch import Batch, Rows
+from clusterns.losses.distributed import sum_in_turn, total, unaveraged, world_size
 from clusterns.losses.functional import info_nce, mean_in_batch_similarity
 from clusterns.losses.masked_lm import MaskedLanguageModelling
+from clusterns.losses.part import Part, Penalty, joined
 from clusterns.losses.tokenised import Features, sorted_by_length, stack_views
 
 DEFAULT_MINI_BATCH = 64
 
 
 class ContrastiveLoss(CachedLossMixin, nn.Module):
-    """InfoNCE over two views of each sentence: unsupervised SimCSE (Eq. 1).
+    """InfoNCE over two views of each sentence (unsupervised SimCSE, Eq. 1), and what ``parts`` add.
 
     Inputs: one column of sentences (the positive is the same sentence under another dropout mask),
-    or two columns (anchor, positive). No labels.
+    or one for each view (anchor, positive, others that a part asks for). Labels go to the parts.
 
     Args:
         model: the model to train.
         temperature: tau.
+        parts: what the method adds: negatives, penalties, their state.
+        views: how often one column of sentences goes through the encoder.
+        aside: columns behind the views that are for the parts, and not for the encoder.
+        contrastive: False leaves InfoNCE out: the penalties of the parts are the loss.
         mini_batch_size: rows that go through the encoder at once. The rows are sorted by length
             first, so that short ones are not padded to the longest. None: all rows in one call, or
             64 with the gradient cache.
@@ -47,6 +53,10 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         model: SentenceTransformer,
         temperature: float = 0.05,
         *,
+        parts: Sequence[Part] = (),
+        views: int = 2,
+        aside: int = 0,
+        contrastive: bool = True,
         mini_batch_size: int | None = None,
         gradient_cache: bool = False,
         masked_lm: MaskedLanguageModelling | None = None,
@@ -57,20 +67,40 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
             raise ValueError(f"temperature must be above 0, got {temperature}")
         self.model = model
         self.temperature = temperature
+        self.ingredients = tuple(parts)
+        self.views = views
+        self.aside = aside
+        self.contrastive = contrastive
         self.in_one_call = mini_batch_size is None and not gradient_cache
         self.mini_batch_size = mini_batch_size or DEFAULT_MINI_BATCH
         self.uses_gradient_cache = gradient_cache
         self.masked_lm = masked_lm
         self.masked_lm_weight = masked_lm_weight
         self.parts: dict[str, Tensor] = {}
-        self._last: tuple[Tensor, Tensor] | None = None
+        """The last loss, part by part."""
+        self._last: Batch | None = None
+        self._labels: Tensor | None = None
+        self._views_of_a_row = views
+        for part in self.ingredients:
+            for name, module in part.state.items():
+                if hasattr(self, name):
+                    raise ValueError(f"two parts of a loss keep a state called {name!r}")
+                self.add_module(name, module)
 
     def forward(
         self, sentence_features: Iterable[Features], labels: Tensor | None = None
     ) -> Tensor:
-        """Loss of one batch; ``labels`` is part of the loss contract and not used."""
+        """Loss of one batch; ``labels`` are what the dataset says of its rows, for the parts."""
         columns = list(sentence_features)
-        rows = stack_views(columns)
+        self._labels = labels
+        learn = torch.is_grad_enabled()
+        self._follow(columns)
+        with torch.no_grad():
+            for part in self.ingredients:
+                part.see(self.model, columns, learn)
+        seen = columns[: len(columns) - self.aside]
+        self._views_of_a_row = self.views if len(seen) == 1 else len(seen)
+        rows = stack_views(seen, self.views)
         if self.in_one_call:
             loss = self.calculate_loss([[self.model(rows)["sentence_embedding"]]])
         else:
@@ -89,13 +119,13 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         size = None if self.in_one_call else self.mini_batch_size
         if not (self.uses_gradient_cache and torch.is_grad_enabled()):
             mlm = self.masked_lm(self.model, features, size)
-            total = loss + self.masked_lm_weight * mlm
+            both = loss + self.masked_lm_weight * mlm
         else:
             with unaveraged(self.model):
                 mlm = self.masked_lm(self.model, features, size, recompute=True)
-            total = sum_in_turn(self.model, self.masked_lm_weight * mlm, loss)
+            both = sum_in_turn(self.model, self.masked_lm_weight * mlm, loss)
         self.parts["masked_lm_loss"] = mlm.detach()
-        return total
+        return both
 
     def calculate_loss(
         self,
@@ -106,49 +136,107 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
     ) -> Tensor:
         """Loss from the embedded mini-batches; ``labels`` puts sorted rows back in their order."""
         rows = torch.cat(reps[0])
-        anchors, positives = (rows if labels is None else rows[labels]).chunk(2)
-        batch = Batch.of(anchors, positives)
-        self._last = batch.all_anchors.detach(), batch.all_positives.detach()
-        loss = self.compare(batch)
-        if with_backward:
-            loss.backward()
-            loss = loss.detach()
+        # Cosines and centroids are not for half precision, whatever the encoder runs in.
+        with torch.autocast(rows.device.type, enabled=False):
+            rows = rows.to(torch.promote_types(rows.dtype, torch.float32))
+            views = (rows if labels is None else rows[labels]).chunk(self._views_of_a_row)
+            batch = Batch.of(*views, labels=self._labels)
+            self._last = batch.detached()
+            loss = self.compare(batch)
+            if with_backward:
+                loss.backward()
+                loss = loss.detach()
         return loss
 
     def compare(self, batch: Batch) -> Tensor:
-        """The contrastive objective (scalar) over this process's rows."""
-        (losses,) = batch.by_rows(
-            lambda rows: (info_nce(rows.similarities(), rows.targets, self.temperature),)
-        )
-        loss = losses.mean()
-        self.parts["contrastive_loss"] = loss.detach()
+        """The objective (scalar) over this process's rows: InfoNCE once, and all penalties."""
+        learn = torch.is_grad_enabled()
+        found = [(part, part.follow(batch, learn)) for part in self.ingredients]
+        active = [(part, terms_of) for part, terms_of in found if terms_of is not None]
+        penalties: Sequence[Penalty] = ()
+
+        def compare_rows(rows: Rows) -> tuple[Tensor, ...]:
+            nonlocal penalties
+            terms = [terms_of(rows) for _, terms_of in active]
+            penalties = [penalty for each in terms for penalty in each.penalties]
+            values = [value for each in penalties for value in (each.sums, each.counts)]
+            if self.contrastive:
+                values.append(
+                    info_nce(rows.similarities, rows.targets, self.temperature, **joined(terms))
+                )
+            return tuple(values)
+
+        values = batch.by_rows(compare_rows, columns=sum(part.columns for part, _ in active))
+        loss = batch.anchors.new_zeros(())
+        self.parts = {}
+        if self.contrastive:
+            loss = values[-1].mean()
+            self.parts["contrastive_loss"] = loss.detach()
+        for i, penalty in enumerate(penalties):
+            sums, counts = values[2 * i : 2 * i + 2]
+            # Scaled so that the mean of the processes is the mean over all that they count.
+            mean = sums.sum() * world_size() / total(counts.sum()).clamp(min=1)
+            self.parts[penalty.name] = mean.detach()
+            loss = loss + penalty.weight * mean
         return loss
+
+    def _follow(self, columns: Sequence[Features]) -> None:
+        """Bring the state of the parts to the device that the rows are on."""
+        device = next(value.device for value in columns[0].values() if isinstance(value, Tensor))
+        for part in self.ingredients:
+            for module in part.state.values():
+                if any(t.device != device for t in islice(module.state_dict().values(), 1)):
+                    module.to(device)
+
+    def take_events(self) -> list[str]:
+        """The news of the parts since they were last asked for."""
+        news = [event for part in self.ingredients for event in part.events]
+        for part in self.ingredients:
+            part.events.clear()
+        return news
+
+    def facts(self) -> dict[str, Any]:
+        """What the results of a run should say of the parts."""
+        return {key: value for part in self.ingredients for key, value in part.facts().items()}
+
+    def last_words(self) -> list[str]:
+        """Sentences for the user at the end of a run."""
+        return [words for part in self.ingredients if (words := part.last_words())]
 
     @torch.no_grad()
     def diagnostics(self) -> dict[str, float]:
         """The paper's curves for the last batch, computed when asked, never in the step itself."""
         if self._last is None:
             return {}
-        anchors, positives = (vectors.float() for vectors in self._last)
-        values = {
-            **self.parts,
-            "positive_similarity": F.cosine_similarity(anchors, positives).mean(),
-            "negative_similarity": mean_in_batch_similarity(anchors, positives),
-        }
-        return {name: float(value) for name, value in values.items()}
+        values: dict[str, Any] = dict(self.parts)
+        if len(self._last.all_views) > 1:
+            anchors, positives = self._last.all_anchors, self._last.all_positives
+            values["positive_similarity"] = F.cosine_similarity(anchors, positives).mean()
+            values["negative_similarity"] = mean_in_batch_similarity(anchors, positives)
+        for part in self.ingredients:
+            values.update(part.diagnostics(self._last))
+        # One wait for the device, not one for each value.
+        device = self._last.anchors.device
+        numbers = torch.stack([torch.as_tensor(v, device=device).float() for v in values.values()])
+        return dict(zip(values, numbers.tolist(), strict=True))
 
     def get_config_dict(self) -> dict[str, Any]:
         """Settings for the model card."""
-        config: dict[str, Any] = {"temperature": self.temperature}
+        config: dict[str, Any] = {"temperature": self.temperature} if self.contrastive else {}
         if self.masked_lm is not None:
             config["masked_lm_weight"] = self.masked_lm_weight
             config["masked_lm_probability"] = self.masked_lm.probability
+        for part in self.ingredients:
+            config.update(part.config())
         return config
 
     @property
     def citation(self) -> str:
         """BibTeX for the model card."""
-        return """
+        return "".join(part.citation for part in self.ingredients) or SIMCSE
+
+
+SIMCSE = """
 @inproceedings{gao2021simcse,
     title = "{SimCSE}: Simple Contrastive Learning of Sentence Embeddings",
     author = "Gao, Tianyu and Yao, Xingcheng and Chen, Danqi",

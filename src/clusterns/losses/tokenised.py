@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -12,26 +12,40 @@ from torch import Tensor
 Features = Mapping[str, Tensor | Any]
 
 
-def stack_views(columns: list[Features]) -> dict[str, Any]:
-    """Both views as the rows of one input: (2n, length), anchors first.
+def stack_views(columns: Sequence[Features], views: int = 2) -> dict[str, Any]:
+    """All views as the rows of one input: (views x n, length), anchors first.
 
-    One column stands for both: it was tokenised once, and its rows go in twice.
+    One column stands for ``views`` of them: it was tokenised once, and its rows go in as often.
     """
-    if len(columns) not in (1, 2):
-        raise ValueError(f"expected one or two columns of text, got {len(columns)}")
-    first, second = columns[0], columns[-1]
+    if not columns:
+        raise ValueError("expected at least one column of text, got none")
+    if len(columns) == 1:
+        columns = [columns[0]] * views
     rows: dict[str, Any] = {}
-    for key, value in first.items():
+    for key, value in columns[0].items():
         if not isinstance(value, Tensor) or value.ndim == 0:
             rows[key] = value
             continue
-        other = second[key]
-        if value.ndim == 2 and value.shape[1] != other.shape[1]:
-            width = max(value.shape[1], other.shape[1])
+        values = [column[key] for column in columns]
+        if value.ndim == 2:
+            width = max(each.shape[1] for each in values)
             # Padding that the attention mask hides: its token does not matter.
-            value, other = (F.pad(x, (0, width - x.shape[1])) for x in (value, other))
-        rows[key] = torch.cat([value, other])
+            values = [F.pad(each, (0, width - each.shape[1])) for each in values]
+        rows[key] = torch.cat(values)
     return rows
+
+
+def columns_of(inputs: Mapping[str, Any], device: torch.device) -> list[Features]:
+    """The tokenised rows of each view, as the trainer hands a collated batch to the loss."""
+    names = [key.removesuffix("input_ids") for key in inputs if key.endswith("_input_ids")]
+    return [
+        {
+            key.removeprefix(name): value.to(device) if isinstance(value, Tensor) else value
+            for key, value in inputs.items()
+            if key.startswith(name)
+        }
+        for name in names
+    ]
 
 
 def sorted_by_length(rows: Features) -> tuple[dict[str, Any], Tensor]:
