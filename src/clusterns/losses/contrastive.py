@@ -98,9 +98,8 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         with torch.no_grad():
             for part in self.ingredients:
                 part.see(self.model, columns, learn)
-        seen = columns[: len(columns) - self.aside]
-        self._views_of_a_row = self.views if len(seen) == 1 else len(seen)
-        rows = stack_views(seen, self.views)
+        rows = self.stacked(columns)
+        self._views_of_a_row = self.views_of(columns)
         if self.in_one_call:
             loss = self.calculate_loss([[self.model(rows)["sentence_embedding"]]])
         else:
@@ -113,6 +112,15 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
                 )
                 loss = self.calculate_loss([[vectors for vectors, _ in embedded]], back)
         return loss if self.masked_lm is None else self._with_masked_lm(loss, columns[0])
+
+    def stacked(self, columns: Sequence[Features]) -> dict[str, Any]:
+        """The rows that go through the encoder, all views of a batch below each other."""
+        return stack_views(columns[: len(columns) - self.aside], self.views)
+
+    def views_of(self, columns: Sequence[Features]) -> int:
+        """How many rows of the encoder stand for one row of the batch."""
+        given = len(columns) - self.aside
+        return self.views if given == 1 else given
 
     def _with_masked_lm(self, loss: Tensor, features: Features) -> Tensor:
         assert self.masked_lm is not None

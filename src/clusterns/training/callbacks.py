@@ -14,7 +14,6 @@ from transformers import ProgressCallback, TrainerCallback, TrainerControl, Trai
 from transformers import TrainingArguments as Arguments
 
 from clusterns.files import disk_errors, whole_file
-from clusterns.losses.cluster_ns import ClusterNSLoss
 from clusterns.training.processes import any_process
 from clusterns.training.trainer import ContrastiveTrainer
 
@@ -115,6 +114,22 @@ class Guard(TrainerCallback):
             self.trainer.check_finite()
 
 
+class Events(TrainerCallback):
+    """The news of the loss's parts ("clustering starts") as lines of the log."""
+
+    def __init__(self, trainer: ContrastiveTrainer) -> None:
+        self.trainer = trainer
+
+    def on_step_end(
+        self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Log what happened in the step."""
+        wanted = control.should_log
+        for event in self.trainer.loss.take_events():
+            self.trainer.log({"event": event})  # type: ignore[dict-item]
+        control.should_log = wanted  # any line takes it for done
+
+
 class Interrupt(TrainerCallback):
     """Ctrl-C (or a polite kill) ends the run after the step, with a checkpoint. Ctrl-C twice: at
     once.
@@ -155,29 +170,11 @@ class Interrupt(TrainerCallback):
 
 
 class Progress(ProgressCallback):
-    """The library's bar with rate and time left; a line where clustering starts, and one for
-    each validation."""
+    """The library's bar with rate and time left; a line for each event and each validation."""
 
-    def __init__(self, loss: Any, metric: str) -> None:
+    def __init__(self, metric: str) -> None:
         super().__init__()
-        self.loss = loss
         self.metric = metric
-        self.clustering = isinstance(loss, ClusterNSLoss) and loss.centroids.started
-
-    def on_step_end(
-        self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        """Say when clustering starts."""
-        super().on_step_end(args, state, control, **kwargs)
-        if self.training_bar is None or self.clustering or not isinstance(self.loss, ClusterNSLoss):
-            return
-        if self.loss.centroids.started:
-            self.clustering = True
-            self.training_bar.write(
-                f"step {self.loss.centroids.started_at}: clustering starts, "
-                f"{len(self.loss.centroids)} centroids",
-                file=sys.stderr,
-            )
 
     def on_log(
         self,
@@ -187,9 +184,13 @@ class Progress(ProgressCallback):
         logs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        """Show the loss beside the bar."""
-        if self.training_bar is not None and logs and "loss" in logs:
+        """Show the loss beside the bar, and an event above it."""
+        if self.training_bar is None or not logs:
+            return
+        if "loss" in logs:
             self.training_bar.set_postfix(loss=f"{logs['loss']:.3f}")
+        if "event" in logs:
+            self.training_bar.write(f"step {state.global_step}: {logs['event']}", file=sys.stderr)
 
     def on_evaluate(
         self,

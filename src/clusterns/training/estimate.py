@@ -10,10 +10,10 @@ import torch
 from datasets import Dataset
 
 from clusterns.errors import UserError
+from clusterns.losses.tokenised import columns_of
 from clusterns.training.build import build_collator, build_loss, build_model
 from clusterns.training.memory import (
     Memory,
-    columns_of,
     estimate_memory,
     gib,
     memory_errors,

@@ -11,15 +11,14 @@ from typing import Any
 
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.util import batch_to_device
 from torch import Tensor
 
 from clusterns.console import say
 from clusterns.encoder.randomness import kept_random_state
 from clusterns.errors import UserError, is_out_of_memory
-from clusterns.losses.batch import MOST_CELLS
 from clusterns.losses.contrastive import ContrastiveLoss
-from clusterns.losses.tokenised import Features, mini_batches, stack_views
+from clusterns.losses.batch import most_cells
+from clusterns.losses.tokenised import columns_of, mini_batches
 from clusterns.training.free_memory import free_bytes, held_bytes
 from clusterns.training.processes import processes
 from clusterns.training.recipe import Recipe
@@ -91,34 +90,26 @@ def estimate_memory(
     was_training = model.training
     model.train()
     sentences = recipe.batch_size // processes().num_processes
-    at_once = 2 * sentences if loss.in_one_call else loss.mini_batch_size
+    count = loss.views_of(columns)
+    at_once = count * sentences if loss.in_one_call else loss.mini_batch_size
     with kept_random_state(model.device), precision(recipe, model.device):
-        views = _bytes_per_row(model, stack_views(columns), 2 * sentences / at_once)
+        views = _bytes_per_row(model, loss.stacked(columns), count * sentences / at_once)
         masked = [0.0]
         if loss.masked_lm is not None:
             rows = loss.masked_lm.masked(columns[0])
             masked = _bytes_per_row(model, rows, sentences / at_once)
     model.train(was_training)
-    whole = sentences * (2 * statistics.fmean(views) + statistics.fmean(masked))
-    cached = min(2 * sentences, loss.mini_batch_size) * max(*views, *masked)
-    always = FIRST_STEP + _comparison_bytes(recipe.batch_size, model)
+    whole = sentences * (count * statistics.fmean(views) + statistics.fmean(masked))
+    cached = min(count * sentences, loss.mini_batch_size) * max(*views, *masked)
+    always = FIRST_STEP + _comparison_bytes(recipe.batch_size, count, model)
     return Memory(
         held=held_bytes(model.device),
-        optimizer=BYTES_PER_PARAMETER * sum(p.numel() for p in model.parameters()),
+        optimizer=BYTES_PER_PARAMETER
+        * sum(p.numel() for p in model.parameters() if p.requires_grad),
         activations=always + round(ON_TOP * (cached if recipe.gradient_cache else whole)),
         cached_activations=always + round(ON_TOP * cached),
         free=free_bytes(model.device),
     )
-
-
-def columns_of(inputs: dict[str, Any], device: torch.device) -> list[Features]:
-    """The tokenised rows of each view, as the trainer hands them to the loss."""
-    columns: list[Features] = []
-    for view in ("anchor_", "positive_"):
-        column = {k.removeprefix(view): v for k, v in inputs.items() if k.startswith(view)}
-        if column:
-            columns.append(batch_to_device(column, device))
-    return columns
 
 
 def check_memory(recipe: Recipe, memory: Memory, device: torch.device) -> None:
@@ -176,10 +167,11 @@ def precision(recipe: Recipe, device: torch.device) -> torch.autocast:
     return torch.autocast(device.type, half, enabled=recipe.precision != "fp32")
 
 
-def _comparison_bytes(batch_size: int, model: SentenceTransformer) -> int:
+def _comparison_bytes(batch_size: int, views: int, model: SentenceTransformer) -> int:
     """What the rows of a batch take once they are embedded."""
     width = model.get_embedding_dimension() or 0
-    cells = VECTORS * 2 * batch_size * width + MATRICES * min(batch_size**2, MOST_CELLS)
+    most = most_cells(model.device)
+    cells = VECTORS * views * batch_size * width + MATRICES * min(batch_size**2, most)
     return 4 * cells
 
 

@@ -26,11 +26,11 @@ from clusterns.encoder.base import without_training_parts
 from clusterns.errors import UserError
 from clusterns.files import disk_errors, whole_folder, write_json
 from clusterns.locks import locked
-from clusterns.losses.cluster_ns import ClusterNSLoss
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.training.build import build_collator, build_loss, build_model
 from clusterns.training.callbacks import (
     Epochs,
+    Events,
     Guard,
     Interrupt,
     Metrics,
@@ -149,11 +149,12 @@ def _train(
     trainer.remove_callback(PrinterCallback)
     trainer.remove_callback(ProgressCallback)
     trainer.add_callback(Guard(trainer))
+    trainer.add_callback(Events(trainer))
     trainer.add_callback(Epochs(trainer))
     if recipe.patience:
         trainer.add_callback(EarlyStoppingCallback(recipe.patience))
     if not quiet:
-        trainer.add_callback(Progress(loss, metric))
+        trainer.add_callback(Progress(metric))
     state = trainer_state(checkpoint) if checkpoint is not None else None
     if state is None or not is_over(state, recipe.patience):
         with disk_errors(folder.path), memory_errors(recipe), interrupt:
@@ -254,18 +255,15 @@ def _finish(
     folder: RunFolder,
 ) -> RunResult:
     """Save the best model without its train-only parts, and the results; the first process does."""
-    started_at = loss.centroids.started_at if isinstance(loss, ClusterNSLoss) else None
+    started_at = loss.facts().get("clustering_started_at")
     metric, base_score = folder.record["metric"].removeprefix("eval_"), folder.record["base_score"]
     best_step, best_score = state.best_global_step or 0, state.best_metric
     assert best_score is not None
     result = RunResult(metric, base_score, best_score, best_step, state.global_step, started_at)
     if not processes().is_main_process:
         return result
-    if isinstance(loss, ClusterNSLoss) and started_at is None:
-        say(
-            "Clustering never started: the in-batch similarity stayed above "
-            f"sigma = {recipe.sigma}, so this run trained as SimCSE. Raise sigma or set start_step."
-        )
+    for words in loss.last_words():
+        say(words)
     if best_step == 0:
         say(
             f"Nothing beat the base ({metric} {base_score:.4f} at step 0): "

@@ -39,7 +39,8 @@ class ContrastiveTrainer(SentenceTransformerTrainer):
     def check_finite(self) -> None:
         """Stop before anything that is not a number is validated or saved."""
         tensors: list[Tensor] = [*self.model.parameters(), *self.loss.parts.values()]
-        if not all(bool(torch.isfinite(tensor).all()) for tensor in tensors):
+        # One wait for the device, not one for each tensor.
+        if not torch.stack([torch.isfinite(tensor).all() for tensor in tensors]).all():
             raise NotFiniteError(
                 f"the loss is not a number any more at step {self.state.global_step}. Nothing of it "
                 "was saved; the last good checkpoint is kept. Try a lower learning_rate, a higher "
