@@ -14,8 +14,9 @@ from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
 from clusterns.encoder.base import load_base, minibert_folder, resolve_base, without_training_parts
 from clusterns.encoder.dropout import set_dropout
-from clusterns.encoder.head import TrainingHead, add_training_head, heads_on
+from clusterns.encoder.head import TrainingHead, add_training_head
 from clusterns.encoder.masked_lm import MaskedLMHead, add_masked_lm_head
+from clusterns.encoder.training_only import heads_on
 from clusterns.errors import UserError
 from clusterns.losses.cluster_ns import ClusterNSLoss
 from clusterns.losses.masked_lm import MaskedLanguageModelling

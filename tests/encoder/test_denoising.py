@@ -12,9 +12,10 @@ from transformers import AutoTokenizer
 from clusterns.encoder.bare_template import bare_states
 from clusterns.encoder.base import without_training_parts
 from clusterns.encoder.denoising import Denoising
-from clusterns.encoder.head import add_training_head, heads_on
+from clusterns.encoder.head import add_training_head
 from clusterns.encoder.masked_lm import add_masked_lm_head
 from clusterns.encoder.prompt import add_denoising, prompt_encoder
+from clusterns.encoder.training_only import heads_on
 from clusterns.losses.cluster_ns import ClusterNSLoss
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.masked_lm import MaskedLanguageModelling

@@ -12,8 +12,8 @@ from sentence_transformers.base.modules import Module
 from torch import Tensor
 
 from clusterns.encoder.bare_template import bare_states, can_shift, dropout_off
-from clusterns.views.prompting import TemplateTokens
 from clusterns.encoder.training_only import TrainingOnly
+from clusterns.views.prompting import TemplateTokens
 
 
 class Denoising(TrainingOnly, Module):

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from clusterns.encoder.head import heads_on
 from clusterns.encoder.randomness import kept_random_state
+from clusterns.encoder.training_only import heads_on
 from clusterns.losses.cluster_ns import ClusterNSLoss
 from clusterns.methods.settings import ClusteringSettings, ClusterNSSettings
 from clusterns.methods.simcse import frame

@@ -16,8 +16,8 @@ from torch import Tensor
 from clusterns.console import say
 from clusterns.encoder.randomness import kept_random_state
 from clusterns.errors import UserError, is_out_of_memory
-from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.batch import most_cells
+from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.tokenised import columns_of, mini_batches
 from clusterns.training.free_memory import free_bytes, held_bytes
 from clusterns.training.processes import processes
