@@ -16,7 +16,8 @@ from clusterns.evaluation.results.plots import (
     plot_alignment_uniformity,
 )
 from clusterns.evaluation.results.results import Results
-from clusterns.evaluation.results.tables import Table, results_tables
+from clusterns.evaluation.results.tables import results_tables
+from clusterns.tables import Table
 
 HEAD = """# Reference models
 

@@ -1,14 +1,50 @@
-"""What the program says to a person: status on stderr, answers on stdout."""
+"""What the program says to a person: status on stderr, answers on stdout.
+
+All text goes through these two consoles, which take no text for markup and let no character
+through that would steer the terminal: names of files and models are other people's.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import sys
 import time
+from collections.abc import Iterable
+from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 
-status = Console(stderr=True, highlight=False)
-answers = Console(highlight=False)
+# Control characters but line ends and tabs, and those that turn the direction of writing.
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    """``text`` with a question mark in a box for each character that would steer a terminal."""
+    return _STEERING.sub("\ufffd", text)
+
+
+class SafeConsole(Console):
+    """A console for other people's text, whatever renders it."""
+
+    def __init__(self, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False)
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Render, as everything is before it is printed."""
+        for segment in super().render(renderable, options):
+            if segment.control:  # of the library's own
+                yield segment
+            else:
+                yield Segment(printable(segment.text), segment.style)
+
+
+status = SafeConsole(stderr=True)
+answers = SafeConsole()
 # What the first process of a machine finds wrong, it finds within seconds of the others.
 PATIENCE = 15.0
 
@@ -16,7 +52,12 @@ PATIENCE = 15.0
 def say(message: str) -> None:
     """Print one line of status; of several processes only the first one speaks."""
     if os.environ.get("RANK", "0") == "0":
-        status.print(message, soft_wrap=True, markup=False)
+        status.print(message, soft_wrap=True)
+
+
+def answer_json(value: Any) -> None:
+    """Print an answer for a program: JSON on stdout, in plain ASCII."""
+    sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
 def complain(message: str) -> None:
@@ -25,4 +66,4 @@ def complain(message: str) -> None:
         # The launcher ends this process once the first one has failed, but would end that one
         # before it has spoken if this one were faster. Where it does not fail, this one speaks.
         time.sleep(PATIENCE)
-    status.print(f"error: {message}", style="bold red", soft_wrap=True, markup=False)
+    status.print(f"error: {message}", style="bold red", soft_wrap=True)

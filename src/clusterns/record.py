@@ -9,7 +9,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 LIBRARIES = (
+    "accelerate",
     "clusterns",
+    "datasets",
     "numpy",
     "scikit-learn",
     "scipy",

@@ -69,8 +69,9 @@ def compare(
     from clusterns.evaluation.results.compare import difference_table, find_differences, gold_scores
     from clusterns.evaluation.results.published import published_rows
     from clusterns.evaluation.results.results import Results
-    from clusterns.evaluation.results.tables import results_tables, write_tables
+    from clusterns.evaluation.results.tables import results_tables
     from clusterns.files import write_json
+    from clusterns.tables import write_tables
 
     models = [Results.read(path) for path in runs]
     names = [model.name for model in models]

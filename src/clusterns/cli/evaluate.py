@@ -123,9 +123,10 @@ def evaluate(
     from clusterns.console import answers, say
     from clusterns.evaluation.data.find import EvaluationData
     from clusterns.evaluation.results.results import RUN_FILE, Results
-    from clusterns.evaluation.results.tables import results_tables, write_tables
+    from clusterns.evaluation.results.tables import results_tables
     from clusterns.evaluation.suites import SUITES, Bench, run_own, run_suites
     from clusterns.record import make_record
+    from clusterns.tables import write_tables
     from clusterns.vectors.embed import Embedder, fingerprint
     from clusterns.vectors.models import load_model
 

@@ -21,7 +21,6 @@ def search(
 
     clusterns search runs/quickstart "sort an array along an axis"
     """
-    from rich.markup import escape
     from rich.table import Table
     from sentence_transformers import SentenceTransformer
 
@@ -51,5 +50,5 @@ def search(
     table = Table("score", "name", "text") if index.names is not None else Table("score", "text")
     for hit in index.search(model, query, top):
         texts = [hit.text] if hit.name is None else [hit.name, hit.text]
-        table.add_row(f"{hit.score:.3f}", *map(escape, texts))
+        table.add_row(f"{hit.score:.3f}", *texts)
     answers.print(table)

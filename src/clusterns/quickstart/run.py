@@ -6,7 +6,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
 from sentence_transformers import SentenceTransformer
 
 from clusterns.console import answers, say
@@ -18,6 +17,7 @@ from clusterns.files import write_json
 from clusterns.methods.settings import ClusteringSettings
 from clusterns.quickstart.earlier import INDEX, PROOF, SIMCSE
 from clusterns.quickstart.proof import FIGURES, Proof
+from clusterns.tables import Table
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe
 from clusterns.training.run import train
@@ -58,26 +58,22 @@ def quickstart(output: Path, changes: dict[str, Any] | None = None) -> dict[str,
     }
     results = {name: proof(model) for name, model in models.items()}
     write_json(output / PROOF, results)
-    answers.print(proof_table(results))
+    proof_table(results).show(answers)
     say("Embedding all documented objects for the search:")
     objects = text.objects
     Index.build(output / INDEX, models["ClusterNS"], objects["summary"], objects["name"])
     say(f"Done in {time.monotonic() - begun:.0f} s. Now ask it something:")
-    answers.print(
-        f'  clusterns search {output} "sort an array along an axis"', markup=False, soft_wrap=True
-    )
+    answers.print(f'  clusterns search {output} "sort an array along an axis"', soft_wrap=True)
     return results
 
 
 def proof_table(results: dict[str, dict[str, float]]) -> Table:
     """The figures of several models side by side, the best in bold."""
-    table = Table("on docstrings")
-    for name in results:
-        table.add_column(name, justify="right")
-    for key, figure in FIGURES.items():
-        values = [result[key] for result in results.values()]
-        best = max(values) if figure.higher_is_better else min(values)
-        arrow = "↑" if figure.higher_is_better else "↓"
-        cells = [f"[bold]{v:.3f}[/]" if v == best else f"{v:.3f}" for v in values]
-        table.add_row(f"{figure.name} {arrow}", *cells)
-    return table
+    return Table(
+        "",
+        [f"{one.name} {'↑' if one.higher_is_better else '↓'}" for one in FIGURES.values()],
+        [(name, [figures[key] for key in FIGURES]) for name, figures in results.items()],
+        lower_is_better=[not one.higher_is_better for one in FIGURES.values()],
+        digits=3,
+        corner="on docstrings",
+    )

@@ -10,24 +10,13 @@ results.json    what came out: scores before and after, the best step
 
 from __future__ import annotations
 
-import platform
-import sys
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from clusterns.errors import UserError
 from clusterns.files import disk_errors, is_empty, read_json, whole_folder, write_json
+from clusterns.record import make_record
 from clusterns.training.recipe import Recipe, load_recipe
-
-LIBRARIES = (
-    "clusterns",
-    "torch",
-    "transformers",
-    "sentence-transformers",
-    "datasets",
-    "accelerate",
-)
 
 
 class RunFolder:
@@ -87,13 +76,7 @@ class RunFolder:
 
     def create(self, recipe: Recipe, corpus: dict[str, Any]) -> None:
         """Begin a run: a folder with its recipe and its record, whole or not at all."""
-        record = {
-            "command": ["clusterns", *sys.argv[1:]],
-            "versions": {name: version(name) for name in LIBRARIES},
-            "python": platform.python_version(),
-            "machine": f"{platform.system()} {platform.machine()}",
-            "corpus": corpus,
-        }
+        record = make_record(corpus=corpus)
         # An empty folder is filled by name: the record, which makes it a run, comes last.
         with whole_folder(self.path) as temporary:
             (temporary / self.recipe_file.name).write_text(recipe.to_yaml(), "utf-8")

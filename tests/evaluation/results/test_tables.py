@@ -1,11 +1,9 @@
 from __future__ import annotations
 
-from pathlib import Path
-
 from rich.console import Console
 
 from clusterns.evaluation.results.results import SetResult, SuiteResult
-from clusterns.evaluation.results.tables import Table, suite_table, write_tables
+from clusterns.evaluation.results.tables import suite_table
 
 
 def suite(truncated: float = 0.0, **values: float) -> SuiteResult:
@@ -17,14 +15,14 @@ def test_best_is_bold_ties_too_and_lower_wins_in_geometry() -> None:
     table = suite_table("sts", [("a", suite(STS12=1.0)), ("b", suite(STS12=2.001))])
     table.rows.append(("c", [2.0, None]))
     table.spreads.append([None, None])
-    assert [line[1] for line in table.cells("*{}*", "", "-")] == ["1.00", "*2.00*", "*2.00*"]
+    assert [line[1] for line in table.written("*{}*", "", "-")] == ["1.00", "*2.00*", "*2.00*"]
     geometry = suite_table("geometry", [("a", suite(alignment=1.0)), ("b", suite(alignment=2.0))])
-    assert [line[1] for line in geometry.cells("*{}*", "", "-")] == ["*1.000*", "2.000"]
+    assert [line[1] for line in geometry.written("*{}*", "", "-")] == ["*1.000*", "2.000"]
 
 
 def test_a_single_row_has_no_best() -> None:
     table = suite_table("sts", [("a", suite(STS12=1.0))])
-    assert table.cells("*{}*", "", "-") == [["a", "1.00", "1.00"]]
+    assert table.written("*{}*", "", "-") == [["a", "1.00", "1.00"]]
 
 
 def test_average_is_over_what_all_models_have() -> None:
@@ -57,25 +55,6 @@ def test_notes_tell_what_is_missing_and_truncated() -> None:
         "Not at hand: SICK-R.",
         "Sentences longer than a model reads: STS12 25 %.",
     ]
-
-
-def test_the_three_forms(tmp_path: Path) -> None:
-    table = Table("T", ["x_1"], [("a|b & c", [1.0]), ("d", [2.0])], [[0.5], [None]])
-    write_tables(tmp_path / "t.md", [table])
-    write_tables(tmp_path / "t.tex", [table])
-    markdown, latex = (tmp_path / "t.md").read_text(), (tmp_path / "t.tex").read_text()
-    assert "| a\\|b & c | 1.00 ± 0.5 |\n| d | **2.00** |" in markdown
-    assert "Model & x\\_1 \\\\ \\hline" in latex
-    assert "a|b \\& c & 1.00 {\\tiny$\\pm$0.5} \\\\\nd & \\textbf{2.00} \\\\" in latex
-    console = Console(width=80)
-    with console.capture() as captured:
-        table.show(console)
-    assert "1.00 ±0.5" in captured.get()
-
-
-def test_words_in_cells() -> None:
-    table = Table("T", ["x"], [("a", ["yes"]), ("b", [None])])
-    assert table.cells("*{}*", "", "-") == [["a", "yes"], ["b", "-"]]
 
 
 def test_terminal_table_fits_80_columns() -> None:

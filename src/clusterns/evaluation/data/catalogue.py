@@ -24,7 +24,7 @@ EvaluationSet = ScoredPairs | LabelledTexts | TransferTask
 
 
 @dataclass(frozen=True)
-class Source:
+class Entry:
     """Where a set lies, how it is read, and what shows that it is whole.
 
     ``files`` are relative to one of ``roots``, which are relative to the data folder. ``rows`` are
@@ -57,11 +57,11 @@ class Source:
         )
 
 
-def _sts_year(name: str, rows: int) -> Source:
+def _sts_year(name: str, rows: int) -> Entry:
     folder = f"STS/{name}-en-test"
     subsets = readers.STS_SUBSETS[name]
     hub = HubSet(f"mteb/{name.lower()}-sts", ("test",), ("sentence1", "sentence2", "score"))
-    return Source(
+    return Entry(
         SENTEVAL,
         tuple(
             f"{folder}/STS.{kind}.{subset}.txt" for subset in subsets for kind in ("input", "gs")
@@ -72,10 +72,10 @@ def _sts_year(name: str, rows: int) -> Source:
     )
 
 
-def _stsb(split: str, hub_split: str, rows: int) -> Source:
+def _stsb(split: str, hub_split: str, rows: int) -> Entry:
     file = f"STS/STSBenchmark/sts-{split}.csv"
     hub = HubSet("mteb/stsbenchmark-sts", (hub_split,), ("sentence1", "sentence2", "score"))
-    return Source(
+    return Entry(
         SENTEVAL,
         (file,),
         lambda base: readers.read_stsb(base / file),
@@ -84,14 +84,14 @@ def _stsb(split: str, hub_split: str, rows: int) -> Source:
     )
 
 
-def _sick(split: str, rows: int) -> Source:
+def _sick(split: str, rows: int) -> Entry:
     file = f"SICK/SICK_{split}.txt"
-    return Source(SENTEVAL, (file,), lambda base: readers.read_sick(base / file), (rows,))
+    return Entry(SENTEVAL, (file,), lambda base: readers.read_sick(base / file), (rows,))
 
 
-def _two_classes(name: str, ones: str, zeros: str, rows: int, hub: HubSet | None = None) -> Source:
+def _two_classes(name: str, ones: str, zeros: str, rows: int, hub: HubSet | None = None) -> Entry:
     files = (f"{name}/{ones}", f"{name}/{zeros}")
-    return Source(
+    return Entry(
         SENTEVAL,
         files,
         lambda base: readers.read_two_classes(name, base / files[0], base / files[1]),
@@ -106,8 +106,8 @@ def _task(
     read: Callable[[Path], TransferTask],
     rows: tuple[int, ...],
     hub: HubSet | None = None,
-) -> Source:
-    return Source(
+) -> Entry:
+    return Entry(
         SENTEVAL,
         tuple(f"{folder}/{file}" for file in files),
         lambda base: read(base / folder),
@@ -116,10 +116,10 @@ def _task(
     )
 
 
-def _short_text(name: str, classes: int, rows: int | None = None) -> Source:
+def _short_text(name: str, classes: int, rows: int | None = None) -> Entry:
     file = readers.SHORT_TEXT_FILES[name]
     read = partial(readers.read_short_text, name=name)
-    return Source(
+    return Entry(
         SHORT_TEXT, (file,), lambda base: read(base / file), (rows,) if rows else (), classes
     )
 
@@ -127,7 +127,7 @@ def _short_text(name: str, classes: int, rows: int | None = None) -> Source:
 _WHOLE = "train+validation+test"
 _DBPEDIA = HubSet("fancyzhx/dbpedia_14", ("test",), ("content", "label"))
 
-CATALOGUE: dict[str, Source] = {
+CATALOGUE: dict[str, Entry] = {
     "STS12": _sts_year("STS12", 3108),
     "STS13": _sts_year("STS13", 1500),
     "STS14": _sts_year("STS14", 3750),
@@ -193,7 +193,7 @@ CATALOGUE: dict[str, Source] = {
     "SS": _short_text("SS", 8, 12340),
     "SO": _short_text("SO", 20, 20000),
     "Tweet": _short_text("Tweet", 89, 2472),
-    "DBpedia": Source(
+    "DBpedia": Entry(
         DBPEDIA,
         ("test.csv",),
         lambda base: readers.read_dbpedia(base / "test.csv"),

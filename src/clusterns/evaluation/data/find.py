@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from clusterns.errors import UserError
-from clusterns.evaluation.data.catalogue import CATALOGUE, VARIABLE, EvaluationSet, Source
+from clusterns.evaluation.data.catalogue import CATALOGUE, VARIABLE, Entry, EvaluationSet
 from clusterns.evaluation.data.hub import NotAtHandError
 from clusterns.evaluation.data.sets import LabelledTexts, ScoredPairs, TransferTask
 
@@ -84,7 +84,7 @@ def find_stsb_dev(data: Path | None = None) -> ScoredPairs | None:
         return None
 
 
-def _checked(name: str, source: Source, found: EvaluationSet, kind: type[Kind]) -> Kind:
+def _checked(name: str, source: Entry, found: EvaluationSet, kind: type[Kind]) -> Kind:
     if not isinstance(found, kind):
         raise TypeError(f"{name} is a {type(found).__name__}, not a {kind.__name__}")
     parts = found.parts if isinstance(found, TransferTask) else [found]

@@ -12,7 +12,8 @@ from scipy.stats import rankdata
 from clusterns.evaluation.data.find import MissingData
 from clusterns.evaluation.data.sets import ScoredPairs
 from clusterns.evaluation.results.results import Results
-from clusterns.evaluation.results.tables import AVERAGE, Table
+from clusterns.evaluation.results.tables import AVERAGE
+from clusterns.tables import Table
 
 Floats = NDArray[np.float64]
 

@@ -1,0 +1,162 @@
+"""The one writer of tables: to the terminal, to Markdown, to LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from clusterns.files import whole_file
+
+SIDE_BY_SIDE = 4  # rows
+
+
+class Cell(NamedTuple):
+    """What stands in a place of a table."""
+
+    text: str | None
+    best: bool = False
+    spread: float | None = None
+
+    def written(self, bold: str, spread: str, nothing: str) -> str:
+        """As text; ``bold`` and ``spread`` are patterns of the format."""
+        if self.text is None:
+            return nothing
+        text = bold.format(self.text) if self.best else self.text
+        return text + (spread.format(self.spread) if self.spread is not None else "")
+
+
+@dataclass
+class Table:
+    """Numbers (or words) in rows and columns, None where there is none; the best are marked.
+
+    ``lower_is_better`` is said for all columns, or for each.
+    """
+
+    title: str
+    columns: list[str]
+    rows: list[tuple[str, list[float | str | None]]] = field(default_factory=list)
+    spreads: list[list[float | None]] = field(default_factory=list)
+    lower_is_better: bool | Sequence[bool] = False
+    digits: int = 2
+    mark_best: bool = True
+    notes: list[str] = field(default_factory=list)
+    corner: str = ""
+
+    def best(self, column: int) -> float | None:
+        """The best number of a column as it is printed; None where there is nothing to compare."""
+        cells = [row[column] for _, row in self.rows]
+        numbers = [round(cell, self.digits) for cell in cells if isinstance(cell, int | float)]
+        if len(numbers) < 2 or not self.mark_best:
+            return None
+        lower = self.lower_is_better
+        return (
+            min(numbers) if (lower if isinstance(lower, bool) else lower[column]) else max(numbers)
+        )
+
+    def cells(self) -> list[list[Cell]]:
+        """The rows, each with its label first."""
+        best = [self.best(column) for column in range(len(self.columns))]
+        lines = []
+        for number, (label, values) in enumerate(self.rows):
+            line = [Cell(label)]
+            for column, value in enumerate(values):
+                if not isinstance(value, int | float):
+                    line.append(Cell(value or None))
+                    continue
+                marked = round(value, self.digits) == best[column]
+                spread = self.spreads[number][column] if self.spreads else None
+                line.append(Cell(f"{value:.{self.digits}f}", marked, spread))
+            lines.append(line)
+        return lines
+
+    def written(self, bold: str, spread: str, nothing: str) -> list[list[str]]:
+        """The rows as text; ``bold`` and ``spread`` are patterns of the format."""
+        return [[cell.written(bold, spread, nothing) for cell in line] for line in self.cells()]
+
+    def show(self, console: Console) -> None:
+        """Print to a terminal.
+
+        A few rows stand side by side with a column a line, which fits 80 columns; many stand below
+        each other, without spreads.
+        """
+        across = len(self.rows) <= SIDE_BY_SIDE
+        words = any(isinstance(cell, str) for _, row in self.rows for cell in row)
+        grid = [[Cell(self.corner), *map(Cell, self.columns)], *self.cells()]
+        if across and not words:
+            grid = [list(column) for column in zip(*grid, strict=True)]
+        head, *body = [
+            [
+                Text(
+                    cell.written("{}", " ±{:.1f}" if across else "", "-"),
+                    "bold" if cell.best else "",
+                )
+                for cell in line
+            ]
+            for line in grid
+        ]
+        table = RichTable(
+            title=Text(self.title) if self.title else None,
+            box=SIMPLE_HEAD,
+            padding=(0, 1, 0, 0),
+            pad_edge=False,
+        )
+        table.add_column(head[0], overflow="fold")
+        for name in head[1:]:
+            table.add_column(name, justify="left" if words else "right")
+        for line in body:
+            table.add_row(*line)
+        console.print(table)
+        for note in self.notes:
+            console.print(Text(note, "dim"))
+
+    def markdown(self) -> str:
+        """For a README."""
+        lines = [f"### {self.title}", ""] if self.title else []
+        lines.append(_markdown_line([self.corner or "Model", *self.columns]))
+        lines.append("|---|" + "---:|" * len(self.columns))
+        lines += [_markdown_line(line) for line in self.written("**{}**", " ± {:.1f}", "-")]
+        return "\n".join([*lines, *(f"\n{note}" for note in self.notes)]) + "\n"
+
+    def latex(self) -> str:
+        """For a paper; needs no package."""
+        body = [
+            " & ".join([_latex(line[0]), *line[1:]]) + r" \\"
+            for line in self.written(r"\textbf{{{}}}", r" {{\tiny$\pm${:.1f}}}", "--")
+        ]
+        head = " & ".join(map(_latex, [self.corner or "Model", *self.columns])) + r" \\"
+        lines = [
+            f"% {self.title}",
+            rf"\begin{{tabular}}{{l{'r' * len(self.columns)}}}",
+            r"\hline",
+            head + r" \hline",
+            *body,
+            r"\hline",
+            r"\end{tabular}",
+            *(f"% {note}" for note in self.notes),
+        ]
+        return "\n".join(lines) + "\n"
+
+
+def write_tables(path: Path, tables: Sequence[Table]) -> None:
+    """Write tables to a .md or .tex file."""
+    latex = path.suffix.lower() == ".tex"
+    with whole_file(path) as temporary:
+        text = "\n".join(table.latex() if latex else table.markdown() for table in tables)
+        temporary.write_text(text, "utf-8")
+
+
+def _markdown_line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def _latex(text: str) -> str:
+    for character in "\\&%$#_{}":
+        text = text.replace(character, "\\" + character)
+    return text.replace("\\\\", r"\textbackslash ")

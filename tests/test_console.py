@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from clusterns.console import answer_json, answers, complain, printable, say, status
+from clusterns.tables import Table
+
+EVIL = "a\x1b[2J\x9b31m\x07b\r\x7f\u202ec"
+
+
+def test_steering_characters_are_replaced_one_by_one() -> None:
+    assert printable(EVIL) == "a\ufffd[2J\ufffd31m\ufffdb\ufffd\ufffd\ufffdc"
+    assert printable("tab\tand\nline, é, שלום, 汉") == "tab\tand\nline, é, שלום, 汉"
+
+
+def test_nothing_that_is_printed_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    say(EVIL)
+    complain(EVIL)
+    for console in (status, answers):
+        console.print(EVIL)
+        console.print(Text(EVIL))
+        Table(EVIL, [EVIL], [(EVIL, [1.0]), ("b", [EVIL])], notes=[EVIL]).show(console)
+        rich = RichTable(EVIL, title=EVIL)
+        rich.add_row(EVIL)
+        console.print(rich)
+    for output in capsys.readouterr():
+        assert "[2J" in output
+        assert not [character for character in output if ord(character) < 32 and character != "\n"]
+        assert "\x9b" not in output
+
+
+def test_text_is_never_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    say("bert [cls] :smile:")
+    complain("[/old]")
+    rich = RichTable("bert [cls]")
+    rich.add_row("[/old]")
+    answers.print(rich)
+    found = capsys.readouterr()
+    assert "bert [cls] :smile:\n" in found.err
+    assert "[/old]" in found.err
+    assert "bert [cls]" in found.out
+    assert "[/old]" in found.out
+
+
+def test_json_is_plain_ascii_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    answer_json({"name": EVIL})
+    out, err = capsys.readouterr()
+    assert json.loads(out) == {"name": EVIL}
+    assert out.isascii()
+    assert "\x1b" not in out
+    assert not err

@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from clusterns.record import make_record
+from clusterns.training.folder import RunFolder
+from clusterns.training.recipe import load_recipe
+
+
+def test_a_run_and_an_evaluation_keep_the_same_record(tmp_path: Path) -> None:
+    record = make_record(corpus={})
+    folder = RunFolder(tmp_path / "run")
+    folder.create(load_recipe("default"), {})
+    assert folder.record | {"date": ""} == record | {"date": ""}
+    assert {"torch", "datasets", "accelerate", "scikit-learn"} <= set(record["versions"])
