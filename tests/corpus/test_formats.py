@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from clusterns.corpus.formats import Columns, file_format, is_data_file, read_file
+from clusterns.corpus.formats import Columns, read_file
 from clusterns.errors import UserError
 
 
@@ -35,28 +35,6 @@ def made(folder: Path, name: str, content: str) -> Path:
     path = folder / name
     path.write_text(content, "utf-8", newline="")
     return path
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("a.txt", ".txt"),
-        ("a.jsonl.gz", ".jsonl"),
-        ("a.CSV.XZ", ".csv"),
-        ("a.v2.tsv", ".tsv"),
-        ("a.gz", ".txt"),
-        ("wiki.en", ".txt"),
-        ("README", ".txt"),
-        ("a.parquet", ".parquet"),
-    ],
-)
-def test_the_ending_says_what_a_file_holds(name: str, expected: str) -> None:
-    assert file_format(Path(name)) == expected
-
-
-def test_known_endings() -> None:
-    assert is_data_file(Path("a.jsonl.zst"))
-    assert not is_data_file(Path("README.md"))
 
 
 def test_plain_text(tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import huggingface_hub
@@ -8,9 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from clusterns.corpus import sources
 from clusterns.corpus.formats import Columns
-from clusterns.corpus.sources import FileSource, HubSource, find_sources
+from clusterns.corpus.sources import FileSource, HubSource, check_sources, find_sources
 from clusterns.errors import UserError
 
 
@@ -97,13 +99,13 @@ class FakeHub:
     ],
 )
 def test_hub_names(name: str, expected: HubSource, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "HfApi", FakeHub)
+    monkeypatch.setattr(huggingface_hub, "HfApi", FakeHub)
     assert find_sources([name]) == [expected]
     assert "abc123" in expected.identity()
 
 
 def test_a_hub_dataset_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "HfApi", FakeHub)
+    monkeypatch.setattr(huggingface_hub, "HfApi", FakeHub)
     with pytest.raises(
         UserError, match=r"no file or folder my/texts, and the Hub.*no network here"
     ):
@@ -116,20 +118,56 @@ def test_a_dataset_streams_through_the_datasets_library(tmp_path: Path) -> None:
     pq.write_table(pa.table({"n": range(20_000), "sentence": texts}), tmp_path / "train.parquet")
     pq.write_table(pa.table({"n": [1], "sentence": ["other split"]}), tmp_path / "test.parquet")
     read: list[int] = []
-    batches = list(HubSource(str(tmp_path)).batches(None, read.append))
-    assert [text for batch in batches for text in batch.to_pylist()] == texts
-    assert len(batches) > 1
+
+    def batches(
+        split: str = "train", column: str | None = None
+    ) -> Iterator[list[dict[str, str | None]]]:
+        source = HubSource(str(tmp_path), split=split)
+        return (batch.to_pylist() for batch in source.rows(Columns(column), read.append))
+
+    found = list(batches())
+    assert [row["text"] for batch in found for row in batch] == texts
+    assert len(found) > 1
     assert sum(read) > 0
-    other = HubSource(str(tmp_path), split="test").batches("sentence", read.append)
-    assert next(other).to_pylist() == ["other split"]
+    assert next(batches("test", "sentence")) == [{"text": "other split", "id": None}]
     with pytest.raises(UserError, match=r"cannot read the dataset .*dev"):
-        list(HubSource(str(tmp_path), split="dev").batches(None, read.append))
+        next(batches("dev"))
     with pytest.raises(UserError, match="no column 'text'"):
-        list(HubSource(str(tmp_path)).batches("text", read.append))
+        next(batches(column="text"))
     with pytest.raises(UserError, match="column 'n' holds int64"):
-        list(HubSource(str(tmp_path)).batches("n", read.append))
+        next(batches(column="n"))
     rows = next(HubSource(str(tmp_path)).rows(Columns("sentence", "n"), read.append))
     assert rows.slice(0, 2).to_pylist() == [
         {"text": "row 0", "id": "0"},
         {"text": "row 1", "id": "1"},
     ]
+
+
+def test_a_refusal_imports_nothing_heavy(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from clusterns.corpus.sources import check_sources\n"
+        "from clusterns.errors import UserError\n"
+        "check_sources([sys.argv[1], 'owner/name'])\n"
+        "try:\n    check_sources(['missing.txt'])\n"
+        "except UserError as error:\n    print(error)\n"
+        "heavy = 'torch transformers datasets pyarrow pandas numpy sklearn scipy huggingface_hub'\n"
+        "print(*[name for name in heavy.split() if name in sys.modules])\n"
+    )
+    for name in ("a.txt", "b.csv", "c.jsonl.gz", "d.parquet"):
+        (tmp_path / name).write_text("text\n")
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "there is no file or folder missing.txt.\n\n"
+
+
+def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.txt").write_text("text\n")
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(UserError, match=r"cannot read .*a.txt: Permission denied"):
+        check_sources([str(tmp_path / "a.txt")])

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from clusterns.corpus.lines import BLOCK, UNPACK, text_blocks, text_lines
+from clusterns.corpus.kinds import file_format
+from clusterns.corpus.lines import BLOCK, text_blocks, text_lines
 from clusterns.errors import UserError
 
 # What is read of every row; the id is null where no column of ids was asked for.
@@ -28,19 +29,6 @@ class Columns(NamedTuple):
 
 Row = tuple[str | None, str | None]
 Reader = Callable[[Path, BinaryIO, Columns], Iterator[pa.RecordBatch]]
-
-
-def file_format(path: Path) -> str:
-    """Name the ending that says what a file holds: ``corpus.jsonl.gz`` gives ``.jsonl``."""
-    endings = [suffix.lower() for suffix in path.suffixes]
-    if endings and endings[-1] in UNPACK:
-        endings.pop()
-    return endings[-1] if endings and endings[-1] in READERS else ".txt"
-
-
-def is_data_file(path: Path) -> bool:
-    """Tell whether a file's ending is one of those we know."""
-    return path.suffix.lower() in READERS.keys() | UNPACK.keys()
 
 
 def read_file(path: Path, raw: BinaryIO, columns: Columns) -> Iterator[pa.RecordBatch]:

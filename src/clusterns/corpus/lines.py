@@ -8,23 +8,31 @@ import gzip
 import io
 import lzma
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
-
-import pyarrow as pa
 
 from clusterns.errors import UserError
 
 BLOCK = 1 << 20
 LONGEST_LINE = 4_000_000
 
-UNPACK: dict[str, Callable[[BinaryIO], Any]] = {
-    ".gz": lambda raw: gzip.GzipFile(fileobj=raw),
-    ".xz": lzma.LZMAFile,
-    ".bz2": bz2.BZ2File,
-    ".zst": lambda raw: pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd"),
-}
+
+def _unpacked(path: Path, raw: BinaryIO) -> Any:
+    """Open what is in a packed file, by the file's ending."""
+    match path.suffix.lower():
+        case ".gz":
+            return gzip.GzipFile(fileobj=raw)
+        case ".xz":
+            return lzma.LZMAFile(raw)
+        case ".bz2":
+            return bz2.BZ2File(raw)
+        case ".zst":
+            import pyarrow as pa  # only here: what refuses a file must not wait for it
+
+            return pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
+        case _:
+            return raw
 
 
 def text_blocks(path: Path, raw: BinaryIO) -> Iterator[str]:
@@ -79,9 +87,10 @@ def text_lines(path: Path, raw: BinaryIO) -> Iterator[str]:
 def _byte_blocks(path: Path, raw: BinaryIO) -> Iterator[bytes]:
     """Yield the unpacked bytes, and at the very end one empty block."""
     try:
-        stream = UNPACK.get(path.suffix.lower(), lambda raw: raw)(raw)
+        stream = _unpacked(path, raw)
         while block := stream.read(BLOCK):
             yield block
-    except (EOFError, OSError, zlib.error, lzma.LZMAError, pa.ArrowException) as error:
+    # Arrow's errors for a damaged .zst are an OSError and a ValueError.
+    except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
         raise UserError(f"cannot read {path}: it is cut off or damaged ({error}).") from error
     yield b""

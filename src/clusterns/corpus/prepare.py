@@ -17,6 +17,7 @@ from tqdm.auto import tqdm
 
 from clusterns.corpus.cleaning import MAX_CHARS, MIN_WORDS, clean
 from clusterns.corpus.duplicates import SeenTexts
+from clusterns.corpus.formats import Columns
 from clusterns.corpus.sentences import split_all
 from clusterns.corpus.sources import Source, find_sources
 from clusterns.errors import UserError
@@ -133,7 +134,8 @@ def _write(
         ) as bar,
     ):
         for source in sources:
-            for texts in source.batches(settings["column"], bar.update):
+            for rows in source.rows(Columns(settings["column"]), bar.update):
+                texts = rows.column("text")
                 if settings["split_sentences"]:
                     texts = split_all(texts)
                 texts, dropped = clean(

@@ -1,4 +1,7 @@
-"""What the user points at: a file, a folder of files, or a dataset of the Hugging Face Hub."""
+"""What the user points at: a file, a folder of files, or a dataset of the Hugging Face Hub.
+
+Nothing heavy is imported before something is read: a wrong name is refused at once.
+"""
 
 from __future__ import annotations
 
@@ -8,25 +11,36 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
 
-import pyarrow as pa
-from datasets import load_dataset
-from huggingface_hub import HfApi
-
-from clusterns.corpus.formats import (
-    Columns,
-    file_format,
-    is_data_file,
-    read_file,
-    table_columns,
-    table_rows,
-)
+from clusterns.corpus.kinds import file_format, is_data_file
 from clusterns.errors import UserError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from clusterns.corpus.formats import Columns
 
 Advance = Callable[[int], object]
 
 # owner/name, owner/name:config or owner/name:config:split; "owner/name::split" has no config.
 _HUB_NAME = re.compile(r"([\w.-]+/[\w.-]+)(?::([^:]*))?(?::([^:]+))?")
+
+
+class Source(Protocol):
+    """Text that can be read from its beginning as often as needed, in batches."""
+
+    @property
+    def size(self) -> int | None:
+        """Bytes to read, for the progress bar; None where nobody knows."""
+
+    def identity(self) -> str:
+        """Name the exact content: two sources of the same identity hold the same text."""
+        raise NotImplementedError
+
+    def rows(self, columns: Columns, advance: Advance) -> Iterator[pa.RecordBatch]:
+        """Yield texts and ids in batches, and tell ``advance`` how many more bytes were read."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True)
@@ -48,12 +62,10 @@ class FileSource:
                 digest.update(block)
         return digest.hexdigest()
 
-    def batches(self, column: str | None, advance: Advance) -> Iterator[pa.Array]:
-        """Yield the texts in batches, and tell ``advance`` how many more bytes were read."""
-        return (rows.column("text") for rows in self.rows(Columns(column), advance))
-
     def rows(self, columns: Columns, advance: Advance) -> Iterator[pa.RecordBatch]:
-        """Yield the same batches with the ids of the texts beside them."""
+        """Yield texts and ids in batches, and tell ``advance`` how many more bytes were read."""
+        from clusterns.corpus.formats import read_file
+
         done = 0
         with _readable(self.path), self.path.open("rb") as raw:
             for batch in read_file(self.path, raw, columns):
@@ -76,12 +88,12 @@ class HubSource:
         """Name the exact revision, which stands for its content."""
         return f"{self.name}:{self.config}:{self.split}@{self.revision}"
 
-    def batches(self, column: str | None, advance: Advance) -> Iterator[pa.Array]:
-        """Yield the texts in batches, and tell ``advance`` how many more bytes were read."""
-        return (rows.column("text") for rows in self.rows(Columns(column), advance))
-
     def rows(self, columns: Columns, advance: Advance) -> Iterator[pa.RecordBatch]:
-        """Yield the same batches with the ids of the texts beside them."""
+        """Yield texts and ids in batches, and tell ``advance`` how many more bytes were read."""
+        from datasets import load_dataset
+
+        from clusterns.corpus.formats import table_columns, table_rows
+
         try:
             dataset = load_dataset(
                 self.name,
@@ -101,21 +113,29 @@ class HubSource:
             raise UserError(f"cannot read the dataset {self.name}: {_one_line(error)}") from error
 
 
-Source = FileSource | HubSource
-
-
-def find_sources(names: Sequence[str]) -> list[Source]:
-    """Find every file or dataset that ``names`` stand for, in their order."""
+def check_sources(names: Sequence[str]) -> None:
+    """Refuse at once, without the network, what cannot be read: before anything long begins."""
     if not names:
         raise UserError("name at least one file, folder or Hub dataset as the corpus.")
-    found: list[Source] = []
     for name in names:
         with _readable(name):
-            found += _find(name)
+            files = _local(name)
+        for file in files:
+            with _readable(file.path), file.path.open("rb") as raw:
+                raw.read(1)
+
+
+def find_sources(names: Sequence[str]) -> list[FileSource | HubSource]:
+    """Find every file or dataset that ``names`` stand for, in their order."""
+    check_sources(names)
+    found: list[FileSource | HubSource] = []
+    for name in names:
+        found += _local(name) or [_on_the_hub(name)]
     return found
 
 
-def _find(name: str) -> list[Source]:
+def _local(name: str) -> list[FileSource]:
+    """The files that a name stands for; none where it can only be a dataset of the Hub."""
     path = Path(name).expanduser()
     if path.is_file():
         return [FileSource(path)]
@@ -128,10 +148,17 @@ def _find(name: str) -> list[Source]:
         return [FileSource(file) for file in files]
     if path.exists():
         raise UserError(f"{name} is neither a file nor a folder (a pipe must be saved first).")
-    hub_name = _HUB_NAME.fullmatch(name)
-    if hub_name is None or is_data_file(path):
+    if _HUB_NAME.fullmatch(name) is None or is_data_file(path):
         raise UserError(f"there is no file or folder {name}.")
-    dataset, config, split = hub_name.groups()
+    return []
+
+
+def _on_the_hub(name: str) -> HubSource:
+    from huggingface_hub import HfApi
+
+    match = _HUB_NAME.fullmatch(name)
+    assert match is not None  # else it was refused
+    dataset, config, split = match.groups()
     try:
         revision = HfApi().dataset_info(dataset).sha
     except Exception as error:  # not there, no network, no right to see it
@@ -139,7 +166,7 @@ def _find(name: str) -> list[Source]:
             f"there is no file or folder {name}, and the Hub gave no dataset {dataset}: "
             f"{_one_line(error)}"
         ) from error
-    return [HubSource(dataset, config or None, split or "train", revision)]
+    return HubSource(dataset, config or None, split or "train", revision)
 
 
 @contextmanager
