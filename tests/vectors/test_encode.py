@@ -18,8 +18,10 @@ from sentence_transformers.util import quantize_embeddings
 from clusterns.errors import UserError
 from clusterns.vectors import encode as run_module
 from clusterns.vectors.encode import encode_corpus
+from clusterns.vectors.folder import VectorFolder
 from clusterns.vectors.models import load_model
 from clusterns.vectors.settings import EncodeSettings, Share
+from clusterns.vectors.shards import Shards
 
 from .conftest import contents
 
@@ -167,6 +169,33 @@ def test_others_are_refused_and_nothing_changes(
     assert contents(output) == before
 
 
+def test_a_shard_of_another_model_does_not_pass(
+    corpus: Path, model: SentenceTransformer, tiny_bert: Path, tmp_path: Path
+) -> None:
+    run(corpus, model, tmp_path / "ours")
+    run(corpus, load_model(str(tiny_bert), "cls", device="cpu"), tmp_path / "theirs")
+    right = contents(tmp_path / "ours")
+    shard = "shard-00001.parquet"
+    (tmp_path / "ours" / shard).write_bytes((tmp_path / "theirs" / shard).read_bytes())
+    (tmp_path / "ours" / "complete.json").unlink()
+    first = run(corpus, model, tmp_path / "ours", share=Share(0, 2))
+    assert first.missing == [1]
+    assert not (tmp_path / "ours" / "complete.json").exists()
+    assert run(corpus, model, tmp_path / "ours").encoded == 40
+    assert contents(tmp_path / "ours") == right
+
+
+def test_texts_are_kept_beside_their_vectors(
+    corpus: Path, texts: list[str], model: SentenceTransformer, tmp_path: Path
+) -> None:
+    for name, options in {"a": {}, "b": {"format": "npy"}, "c": {"text": False}}.items():
+        run(corpus, model, tmp_path / name, **options)
+        read = [rows for rows, _ in VectorFolder.open(tmp_path / name).blocks()]
+        kept = pa.concat_tables(read).to_pydict()
+        assert kept["id"] == list(range(110))
+        assert kept.get("text") == (None if name == "c" else texts)
+
+
 def test_another_prompt_by_default_is_another_model(
     corpus: Path, tiny_bert: Path, tmp_path: Path
 ) -> None:
@@ -195,13 +224,13 @@ def test_a_shard_that_is_damaged_or_half_written_is_made_again(
 def test_a_corpus_that_changes_meanwhile(
     corpus: Path, model: SentenceTransformer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = run_module.Shards.write
+    write = Shards.write
 
     def edited(*arguments: Any) -> None:
         write(*arguments)
         corpus.write_text("other text\n")
 
-    monkeypatch.setattr(run_module.Shards, "write", edited)
+    monkeypatch.setattr(Shards, "write", edited)
     with pytest.raises(UserError, match="changed while it was encoded: remove"):
         run(corpus, model, tmp_path / "out")
     assert not (tmp_path / "out" / "complete.json").exists()

@@ -91,6 +91,19 @@ def test_other_versions_and_names_may_go_on(tmp_path: Path) -> None:
     manifest().check(asked, tmp_path)
 
 
+def test_the_digest_is_of_what_decides_the_shards() -> None:
+    same = manifest().model_copy(
+        update={
+            "versions": {"torch": "3"},
+            "model": ModelFacts(name="moved", fingerprint="m" * 32, dimension=4),
+        }
+    )
+    assert same.digest == manifest().digest
+    others = [manifest(model="n"), manifest(corpus="d"), manifest(normalize=True)]
+    others += [manifest(text=False), manifest().model_copy(update={"ranges": None})]
+    assert len({manifest().digest, *(each.digest for each in others)}) == 6
+
+
 def test_folders_that_hold_something_else(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="is a file; name a folder"):

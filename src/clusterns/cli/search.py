@@ -29,6 +29,7 @@ def search(
     from clusterns.corpus.prepare import prepare_corpus
     from clusterns.training.folder import RunFolder
     from clusterns.vectors.index import Index
+    from clusterns.vectors.manifest import COMPLETE
 
     quiet_libraries()
     folder = RunFolder(run)
@@ -38,17 +39,17 @@ def search(
         raise UserError("the query is empty.")
     model = SentenceTransformer(str(folder.model))
     path = folder.path / "index"
-    if path.is_dir():
-        index = Index(path)
+    if (path / COMPLETE).is_file():
+        index = Index.open(path, model, model_name=str(run))
     else:
         reading = folder.record["corpus"].get("reading")
         if reading is None:
             raise UserError(f"{run} was stopped before its index: `clusterns quickstart --again`.")
         text = prepare_corpus(**reading)
         say(f"Embedding {len(text.dataset):,} sentences, once.")
-        index = Index.build(path, model, text.dataset["text"])
+        index = Index.build(path, model, text.dataset["text"], model_name=str(run))
     table = Table("score", "name", "text") if index.names is not None else Table("score", "text")
     for hit in index.search(model, query, top):
-        texts = [hit.text] if hit.name is None else [hit.name, hit.text]
+        texts = [hit.text or ""] if hit.name is None else [hit.name, hit.text or ""]
         table.add_row(f"{hit.score:.3f}", *texts)
     answers.print(table)

@@ -61,7 +61,13 @@ def quickstart(output: Path, changes: dict[str, Any] | None = None) -> dict[str,
     proof_table(results).show(answers)
     say("Embedding all documented objects for the search:")
     objects = text.objects
-    Index.build(output / INDEX, models["ClusterNS"], objects["summary"], objects["name"])
+    Index.build(
+        output / INDEX,
+        models["ClusterNS"],
+        objects["summary"],
+        objects["name"],
+        model_name=str(output),
+    )
     say(f"Done in {time.monotonic() - begun:.0f} s. Now ask it something:")
     answers.print(f'  clusterns search {output} "sort an array along an axis"', soft_wrap=True)
     return results

@@ -24,13 +24,19 @@ from clusterns.vectors.devices import (
     text_encoder,
 )
 from clusterns.vectors.embed import fingerprint
-from clusterns.vectors.manifest import CorpusFacts, Manifest, ModelFacts, read_manifest, write_once
+from clusterns.vectors.given import GivenTexts
+from clusterns.vectors.manifest import (
+    COMPLETE,
+    CorpusFacts,
+    Manifest,
+    ModelFacts,
+    read_manifest,
+    write_once,
+)
 from clusterns.vectors.progress import Progress
 from clusterns.vectors.rows import tables
 from clusterns.vectors.settings import EncodeSettings, Share
-from clusterns.vectors.shards import Shards
 
-COMPLETE = "complete.json"
 CALIBRATION = 10_000  # the texts that say what int8 and uint8 are spread over
 
 
@@ -51,7 +57,7 @@ class EncodeReport:
 
 
 def encode_corpus(
-    corpus: Sequence[str],
+    corpus: Sequence[str] | GivenTexts,
     model: SentenceTransformer,
     output: Path,
     settings: EncodeSettings | None = None,
@@ -65,8 +71,9 @@ def encode_corpus(
     """Encode every row of ``corpus`` into the folder ``output``, shard by shard.
 
     Args:
-        corpus: files, folders and Hub datasets, as ``prepare_corpus`` takes them; nothing is
-            cleaned or left out, and a row without text gets the vector of the empty text.
+        corpus: files, folders and Hub datasets, as ``prepare_corpus`` takes them, or texts in
+            memory; nothing is cleaned or left out, and a row without text gets the vector of the
+            empty text.
         model: what encodes.
         output: a new folder, or one that the same model, corpus and settings were begun in:
             shards that are there already stay as they are.
@@ -78,14 +85,21 @@ def encode_corpus(
         progress: whether to show a bar.
     """
     settings, share = settings or EncodeSettings(), share or Share()
+    if isinstance(corpus, GivenTexts):
+        sources: Sequence[Source] = [corpus]
+        settings = settings.model_copy(
+            update={"column": corpus.columns.text, "id_column": corpus.columns.id}
+        )
+        names = ["texts in memory"]
+    else:
+        sources, names = find_sources(corpus), list(corpus)
+        _refuse_inside(corpus, output)
     columns = Columns(settings.column, settings.id_column)
-    sources = find_sources(corpus)
-    _refuse_inside(corpus, output)
     asked = Manifest(
         model=ModelFacts(
             name=name, fingerprint=fingerprint(model), dimension=model.get_embedding_dimension()
         ),
-        corpus=CorpusFacts(sources=list(corpus), fingerprint=_content(sources)),
+        corpus=CorpusFacts(sources=names, fingerprint=_content(sources)),
         settings=settings,
         versions=make_record()["versions"],
     )
@@ -94,14 +108,14 @@ def encode_corpus(
         begun.check(asked, output)
     first = next(tables(sources, columns, CALIBRATION, _ignore), None)
     if first is None:
-        raise UserError(f"there is no text in {', '.join(corpus)}.")
+        raise UserError(f"there is no text in {', '.join(names)}.")
     with text_encoder(model, devices or all_devices(), batch_size, settings.normalize) as encode:
         begun = begun or _with_ranges(asked, first, encode).begin(output)
         begun.check(asked, output)
         report = _encode_share(sources, columns, begun, output, share, encode, progress)
     if _content(sources) != asked.corpus.fingerprint:
         raise UserError(
-            f"{', '.join(corpus)} changed while it was encoded: remove {output} and start again."
+            f"{', '.join(names)} changed while it was encoded: remove {output} and start again."
         )
     if not report.missing:
         write_once(output / COMPLETE, {"shards": report.shards, "texts": report.texts})
@@ -118,7 +132,7 @@ def _encode_share(
     shown: bool,
 ) -> EncodeReport:
     size, precision = manifest.settings.shard_size, manifest.settings.precision
-    shards = Shards(output, manifest.settings.format)
+    shards = manifest.shards(output)
     shards.remove_leftovers(share)
     count = rows = encoded = empty = 0
     with Progress(sources, share, shown) as progress:
@@ -132,7 +146,7 @@ def _encode_share(
                 continue
             texts = table["text"].to_pylist()
             vectors = lower_precision(encode(texts, progress.encoded), precision, manifest.ranges)
-            shards.write(number, table["id"], vectors)
+            shards.write(number, table, vectors)
             encoded += len(texts)
             empty += sum(not text.strip() for text in texts)
             if shown and not progress.is_shown:

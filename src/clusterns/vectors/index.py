@@ -1,22 +1,35 @@
-"""Semantic search over the text of a run."""
+"""Search over a folder of vectors: exact up to some size, approximate above it."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.util import semantic_search
+from tqdm import tqdm
 
+from clusterns.console import say
 from clusterns.errors import UserError
-from clusterns.files import whole_folder
+from clusterns.files import read_json, whole_folder, write_json
+from clusterns.locks import locked
+from clusterns.vectors.approximate import InvertedFile, is_installed
+from clusterns.vectors.embed import fingerprint
+from clusterns.vectors.encode import encode_corpus
+from clusterns.vectors.folder import VectorFolder
+from clusterns.vectors.given import GivenTexts
+from clusterns.vectors.manifest import COMPLETE, MANIFEST
+from clusterns.vectors.nearest import Rows, Vectors, all_nearest, nearest, unit
 
-VECTORS, ROWS = "vectors.npy", "rows.parquet"
-CHUNK = 100_000
+SEARCH = "search"  # beside the shards: the same vectors as one mapped file, made once
+VECTORS, ROWS, LISTS, FACTS = "vectors.npy", "rows.arrow", "lists.faiss", "index.json"
+EXACT_UP_TO = 200_000  # texts
+# All texts against all others grow with the square.
+EXACT_NEIGHBOURS_UP_TO = 30_000
 
 
 @dataclass(frozen=True)
@@ -24,24 +37,47 @@ class Hit:
     """One answer."""
 
     score: float
-    text: str
+    """Cosine of query and text."""
+    row: int
+    text: str | None
+    """None where the folder keeps no text."""
     name: str | None
+    """Its id, where it has one of its own."""
 
 
 class Index:
-    """Texts (and, where they have any, their names) with their embeddings, in a folder.
+    """Texts and their vectors, searched by cosine.
 
-    The vectors are unit vectors in half precision, mapped into memory.
+    It lies in a folder that ``clusterns encode`` or :meth:`build` wrote. Opened for the first
+    time, the shards of whatever format and precision become one mapped file of unit vectors (and,
+    above 200,000 texts and with the extra ``faiss``, an inverted file) in the folder ``search``
+    beside them, which is used from then on and may be deleted.
+
+    Attributes:
+        vectors: (n, d) unit vectors, mapped.
+        ids: (n,) ids of the texts.
+        texts: (n,) the texts, mapped; nulls where the folder keeps none.
     """
 
-    def __init__(self, folder: Path) -> None:
-        try:
-            self.vectors = np.load(folder / VECTORS, mmap_mode="r", allow_pickle=False)
-            rows = pq.read_table(folder / ROWS)
-        except (OSError, ValueError, pa.ArrowException) as error:
-            raise UserError(f"cannot read the search index {folder}: {error}.") from None
-        self.texts = rows["text"]
-        self.names = rows["name"] if "name" in rows.column_names else None
+    def __init__(self, parts: Sequence[VectorFolder], place: Path) -> None:
+        self.parts = parts
+        self.folder = parts[0].path
+        self.manifest = parts[0].manifest
+        self.facts: dict[str, Any] = read_json(place / FACTS)
+        self.vectors: Vectors = np.load(place / VECTORS, mmap_mode="r", allow_pickle=False)
+        rows = pa.ipc.open_file(pa.memory_map(str(place / ROWS))).read_all()
+        self.ids, self.texts = rows["id"], rows["text"]
+        self.lists: InvertedFile | None = None
+        if "lists" in self.facts and is_installed():
+            self.lists = InvertedFile.load(place / LISTS, self.vectors, self.facts["lists"])
+
+    def __len__(self) -> int:
+        return len(self.vectors)
+
+    @property
+    def names(self) -> pa.ChunkedArray | None:
+        """The ids, where they are more than numbers of rows."""
+        return None if pa.types.is_integer(self.ids.type) else self.ids
 
     @classmethod
     def build(
@@ -50,30 +86,178 @@ class Index:
         model: SentenceTransformer,
         texts: Sequence[str],
         names: Sequence[str] | None = None,
+        *,
+        model_name: str = "a model",
+        batch_size: int = 32,
+        devices: Sequence[str] | None = None,
+        progress: bool = True,
     ) -> Index:
-        """Embed ``texts`` and write the index, whole or not at all."""
-        vectors = model.encode(list(texts), normalize_embeddings=True, show_progress_bar=True)
-        columns = (
-            {"text": list(texts)} if names is None else {"text": list(texts), "name": list(names)}
+        """Embed ``texts`` into ``folder``; what an earlier, stopped call has done there is kept.
+
+        Args:
+            folder: a new one, or one that was begun with the same model and texts.
+            model: what embeds.
+            texts: one vector each.
+            names: what to call them in answers.
+            model_name: what to call the model in the folder's manifest.
+            batch_size: texts a forward pass.
+            devices: where to embed, a process each; by default the device of the model.
+            progress: whether to show bars, on a terminal.
+        """
+        given = GivenTexts.of(texts, names)
+        encode_corpus(
+            given, model, folder, name=model_name, batch_size=batch_size,
+            devices=devices or [str(model.device)], progress=progress,
+        )  # fmt: skip
+        return cls.open(folder, progress=progress)
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        model: SentenceTransformer | None = None,
+        *,
+        model_name: str = "this one",
+        progress: bool = True,
+    ) -> Index:
+        """Open a folder of vectors; with ``model``, refuse those of another one."""
+        parts = [VectorFolder.open(folder), *_additions(folder)]
+        if model is not None:
+            parts[0].check_model(fingerprint(model), model_name)
+        place = folder / SEARCH
+        of = hashlib.sha256("".join(p.manifest.digest for p in parts).encode()).hexdigest()[:32]
+        if not _is_ready(place, of):
+            with locked(place):
+                if not _is_ready(place, of):
+                    _prepare(parts, place, of, progress)
+        try:
+            return cls(parts, place)
+        except (OSError, ValueError, KeyError, TypeError, RuntimeError, pa.ArrowException) as error:
+            raise UserError(f"cannot read {place}: {error}: delete it to make it anew.") from None
+
+    def add(
+        self, model: SentenceTransformer, texts: Sequence[str], names: Sequence[str] | None = None
+    ) -> Index:
+        """Embed more texts; gives the index over all of them. The same ones are added once."""
+        self.parts[0].check_model(fingerprint(model), "this one")
+        if (names is None) != (self.names is None):
+            raise UserError(
+                f"give names to the new texts if and only if those in {self.folder} do."
+            )
+        given = GivenTexts.of(texts, names)
+        key = given.identity()[:12]
+        known = sorted(self.folder.glob("added-*"))
+        part = next(
+            (path for path in known if path.name.endswith(key)),
+            self.folder / f"added-{len(known):04d}-{key}",
         )
-        with whole_folder(folder) as temporary:
-            np.save(temporary / VECTORS, vectors.astype(np.float16), allow_pickle=False)
-            pq.write_table(pa.table(columns), temporary / ROWS)
-        return cls(folder)
+        encode_corpus(
+            given, model, part, self.manifest.settings, name=self.manifest.model.name,
+            devices=[str(model.device)],
+        )  # fmt: skip
+        return Index.open(self.folder)
 
     def search(self, model: SentenceTransformer, query: str, top: int = 10) -> list[Hit]:
-        """The ``top`` texts nearest to ``query``."""
-        vector = model.encode([query], normalize_embeddings=True, show_progress_bar=False)
-        best: list[tuple[float, int]] = []
-        for start in range(0, len(self.vectors), CHUNK):
-            chunk = self.vectors[start : start + CHUNK].astype(np.float32)
-            (found,) = semantic_search(vector, chunk, top_k=top)
-            best += [(hit["score"], start + hit["corpus_id"]) for hit in found]
+        """The ``top`` texts nearest to ``query``, in words."""
+        vector = model.encode_query([query], show_progress_bar=False)
+        scores, rows = self.nearest(np.asarray(vector, dtype=np.float32), top)
         return [
-            Hit(
-                score,
-                self.texts[row].as_py(),
-                self.names[row].as_py() if self.names is not None else None,
-            )
-            for score, row in sorted(best, reverse=True)[:top]
+            self.hit(row, score)
+            for score, row in zip(scores[0].tolist(), rows[0].tolist(), strict=True)
+            if row >= 0
         ]
+
+    def hit(self, row: int, score: float) -> Hit:
+        """A row as an answer."""
+        name = None if self.names is None else self.names[row].as_py()
+        return Hit(score, row, self.texts[row].as_py(), name)
+
+    def nearest(self, queries: Vectors, k: int) -> tuple[Vectors, Rows]:
+        """The ``k`` texts nearest to (m, d) vectors: (m, k) cosines and rows, the best first.
+
+        With an inverted file fewer may be found: they are row -1 at the end.
+        """
+        queries = unit(queries)
+        if self.lists is not None:
+            return self.lists.search(queries, k)
+        return nearest(queries, self.vectors, k)
+
+    def neighbours(self, k: int, progress: bool = True) -> tuple[Vectors, Rows]:
+        """The ``k`` nearest other texts of every text: (n, k) cosines and rows, the best first.
+
+        Exact up to 30,000 texts and wherever faiss is not installed; above, through an inverted
+        file, with its measured recall said aloud. What is not found is row -1, at the end.
+        """
+        if len(self) <= EXACT_NEIGHBOURS_UP_TO or not is_installed():
+            return all_nearest(self.vectors, k, progress)
+        lists = self.lists or InvertedFile.build(self.vectors, progress)
+        say(f"Neighbours by approximate search: {_said(lists.recall.recall)}.")
+        return lists.search(self.vectors, k, np.arange(len(self)), progress)
+
+
+def _additions(folder: Path) -> list[VectorFolder]:
+    """What was added, in order; what was stopped meanwhile is not yet part of it."""
+    paths = sorted(folder.glob(f"added-*/{MANIFEST}"))
+    return [VectorFolder.open(p.parent) for p in paths if (p.parent / COMPLETE).is_file()]
+
+
+def _is_ready(place: Path, of: str) -> bool:
+    try:
+        facts = read_json(place / FACTS)
+    except (OSError, ValueError):
+        return False
+    # Where faiss was installed in the meantime, it is used.
+    return facts["of"] == of and ("lists" in facts or not _wants_lists(facts["rows"]))
+
+
+def _wants_lists(rows: int) -> bool:
+    return rows > EXACT_UP_TO and is_installed()
+
+
+def _prepare(parts: Sequence[VectorFolder], place: Path, of: str, progress: bool) -> None:
+    """Make the mapped files of an index, whole or not at all."""
+    count = sum(part.texts for part in parts)
+    facts: dict[str, Any] = {"of": of, "rows": count, "dimension": parts[0].dimension}
+    with whole_folder(place) as temporary:
+        vectors = np.lib.format.open_memmap(
+            temporary / VECTORS, mode="w+", dtype=np.float32, shape=(count, parts[0].dimension)
+        )
+        _copy(parts, vectors, temporary / ROWS, progress)
+        vectors.flush()
+        if _wants_lists(count):
+            say(f"Over {EXACT_UP_TO:,} texts: search is approximate, through an inverted file.")
+            lists = InvertedFile.build(vectors, progress)
+            facts["lists"] = lists.save(temporary / LISTS)
+            say(f"{_said(lists.recall.recall)}, which is kept with the index.")
+        elif count > EXACT_UP_TO:
+            say(
+                f"Over {EXACT_UP_TO:,} texts: exact search takes its time; `pip install "
+                "'clusterns[faiss]'` makes it approximate and quick."
+            )
+        write_json(temporary / FACTS, facts)
+
+
+def _copy(parts: Sequence[VectorFolder], vectors: Vectors, rows: Path, progress: bool) -> None:
+    """Unit vectors into one array, ids and texts into one Arrow file."""
+    named = parts[0].manifest.settings.id_column is not None
+    schema = pa.schema([("id", pa.string() if named else pa.int64()), ("text", pa.string())])
+    done = 0
+    with (
+        pa.OSFile(str(rows), "wb") as file,
+        pa.ipc.new_file(file, schema) as writer,
+        tqdm(
+            total=len(vectors), desc="Open", unit=" texts", disable=None if progress else True
+        ) as bar,
+    ):
+        for part in parts:
+            for table, block in part.blocks():
+                vectors[done : done + len(block)] = unit(block)
+                ids = table["id"] if named else pa.array(range(done, done + len(block)))
+                texts = table["text"] if "text" in table.column_names else pa.nulls(len(block))
+                writer.write_table(pa.table({"id": ids, "text": texts}).cast(schema))
+                done += len(block)
+                bar.update(len(block))
+
+
+def _said(recall: float) -> str:
+    return f"it finds {recall:.1%} of the 10 nearest (measured on this index)"

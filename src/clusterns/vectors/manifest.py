@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from pathlib import Path
@@ -11,8 +12,9 @@ from clusterns.errors import UserError
 from clusterns.files import disk_errors, neighbour
 from clusterns.settings import Settings
 from clusterns.vectors.settings import EncodeSettings
+from clusterns.vectors.shards import Shards
 
-MANIFEST = "manifest.json"
+MANIFEST, COMPLETE = "manifest.json", "complete.json"
 
 
 class ModelFacts(Settings):
@@ -47,6 +49,21 @@ class Manifest(Settings):
     """Libraries of the process that began."""
     ranges: Ranges | None = None
     """With int8 and uint8: the same for every shard, whoever makes it."""
+
+    @property
+    def digest(self) -> str:
+        """What every shard carries: it stands for all that decides the shards, and no names."""
+        decides = {
+            "model": self.model.fingerprint,
+            "corpus": self.corpus.fingerprint,
+            "settings": self.settings.model_dump(),
+            "ranges": self.ranges and self.ranges.model_dump(),
+        }
+        return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:32]
+
+    def shards(self, folder: Path) -> Shards:
+        """The files in a folder that this manifest describes."""
+        return Shards(folder, self.settings.format, self.digest, self.settings.text)
 
     def begin(self, folder: Path) -> Manifest:
         """Write the manifest, unless another machine was quicker; give the one that counts."""

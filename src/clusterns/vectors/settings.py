@@ -30,6 +30,8 @@ class EncodeSettings(Settings):
     """Column of the text. None: "text", "sentence", or the only one there is."""
     id_column: str | None = None
     """Column of the ids. None: the number of the row, from 0."""
+    text: bool = True
+    """Keep the texts beside their vectors, which a search shows."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,145 @@
+"""Approximate search with faiss where exact search is too slow, and how much of it is found.
+
+An inverted file: vectors lie in lists around centroids, and a query looks into the nearest lists
+only. How many is decided by measurement on the index's own vectors, and the share of the true
+nearest that is found so is kept with the index.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm, trange
+
+from clusterns.vectors.nearest import QUERIES, Rows, Vectors, nearest
+
+ENOUGH = 0.99  # of the true nearest, which a query should find
+MEASURED_ON = 500  # vectors of the index
+NEAREST = 10
+BLOCK = 65_536
+TRAINING_VECTORS_A_LIST = 64
+
+
+@dataclass(frozen=True)
+class Recall:
+    """What a search finds of the nearest vectors, measured."""
+
+    lists: int
+    probes: int
+    """Lists that a query looks into."""
+    recall: float
+    """Share of the 10 nearest that is found."""
+    queries: int
+    """Vectors of the index that this was measured on."""
+
+
+def is_installed() -> bool:
+    """Whether the extra ``faiss`` is."""
+    return find_spec("faiss") is not None
+
+
+class InvertedFile:
+    """faiss' inverted file over unit vectors; the similarities that it gives are exact.
+
+    Args:
+        index: faiss' own.
+        vectors: (n, d) those in it.
+        recall: what is known of it.
+    """
+
+    def __init__(self, index: Any, vectors: Vectors, recall: Recall) -> None:
+        self.index = index
+        self.vectors = vectors
+        self.recall = recall
+        index.nprobe = recall.probes
+
+    @classmethod
+    def build(cls, vectors: Vectors, progress: bool) -> InvertedFile:
+        """Put (n, d) unit vectors into lists, and find out how many lists a query needs."""
+        import faiss
+
+        lists = 2 ** round(np.log2(4 * np.sqrt(len(vectors))))
+        lists = max(1, min(lists, len(vectors) // 39))  # faiss wants 39 vectors a centroid
+        index = faiss.index_factory(
+            vectors.shape[1], f"IVF{lists},SQfp16", faiss.METRIC_INNER_PRODUCT
+        )
+        few = np.linspace(
+            0, len(vectors) - 1, min(len(vectors), lists * TRAINING_VECTORS_A_LIST), dtype=np.int64
+        )
+        index.train(np.ascontiguousarray(vectors[few]))
+        with tqdm(
+            total=len(vectors), desc="Index", unit=" texts", disable=None if progress else True
+        ) as bar:
+            for start in range(0, len(vectors), BLOCK):
+                block = np.ascontiguousarray(vectors[start : start + BLOCK])
+                index.add(block)
+                bar.update(len(block))
+        made = cls(index, vectors, Recall(lists, 1, 0.0, 0))
+        made.recall = made._measured()
+        return made
+
+    def _measured(self) -> Recall:
+        """As few lists as find enough; at most all of them."""
+        own = np.linspace(
+            0, len(self.vectors) - 1, min(MEASURED_ON, len(self.vectors)), dtype=np.int64
+        )
+        queries = np.ascontiguousarray(self.vectors[own])
+        exact, _ = nearest(queries, self.vectors, NEAREST, own)
+        probes = 1
+        while True:
+            self.index.nprobe = probes
+            found, _ = self.search(queries, NEAREST, own)
+            # One as near as the last of the true ones is right, whichever of equals it is.
+            recall = float(np.mean(found >= exact[:, -1:] - 1e-5))
+            if recall >= ENOUGH or probes == self.recall.lists:
+                return Recall(self.recall.lists, probes, recall, len(own))
+            probes = min(2 * probes, self.recall.lists)
+
+    def search(
+        self, queries: Vectors, k: int, own: Rows | None = None, progress: bool = False
+    ) -> tuple[Vectors, Rows]:
+        """As :func:`clusterns.vectors.nearest.nearest`; what is not found has row -1 and -inf."""
+        k = min(k, len(self.vectors) - (own is not None))
+        scores = np.full((len(queries), k), -np.inf, dtype=np.float32)
+        rows = np.full((len(queries), k), -1, dtype=np.int64)
+        for start in trange(
+            0, len(queries), QUERIES, desc="Neighbours", disable=None if progress else True
+        ):
+            part = slice(start, start + QUERIES)
+            few = np.ascontiguousarray(queries[part], dtype=np.float32)
+            _, found = self.index.search(few, k + (own is not None))
+            if own is not None:
+                found = _without(found, own[part])
+            # From the vectors themselves: the index keeps them in half precision.
+            exact = np.einsum("md,mkd->mk", few, self.vectors[found])
+            exact[found < 0] = -np.inf
+            order = np.lexsort((found, -exact), axis=1)
+            scores[part] = np.take_along_axis(exact, order, 1)
+            rows[part] = np.take_along_axis(found, order, 1)
+        return scores, rows
+
+    def save(self, path: Path) -> dict[str, Any]:
+        """Write the lists; what is known of them is for the caller to keep."""
+        import faiss
+
+        faiss.write_index(self.index, str(path))
+        return asdict(self.recall)
+
+    @classmethod
+    def load(cls, path: Path, vectors: Vectors, facts: dict[str, Any]) -> InvertedFile:
+        """Map the lists that :meth:`save` wrote."""
+        import faiss
+
+        index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY)
+        return cls(index, vectors, Recall(**facts))
+
+
+def _without(found: Rows, own: Rows) -> Rows:
+    """Take each query's own row out of its (m, k + 1) answers, or the last where it is not in."""
+    is_own = found == own[:, None]
+    is_own[~is_own.any(axis=1), -1] = True
+    return found[~is_own].reshape(len(found), -1)

@@ -1,0 +1,87 @@
+"""The nearest of many vectors by exact search, in blocks: never n x n numbers at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from tqdm import tqdm
+
+Vectors = NDArray[np.float32]
+Rows = NDArray[np.int64]
+CELLS = 1 << 23  # similarities at once: 32 MB
+QUERIES = 1024  # of them at most
+
+
+def unit(vectors: NDArray[Any]) -> Vectors:
+    """Scale (n, d) vectors to length 1; a zero vector, which is near to nothing, stays."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
+
+
+def nearest(
+    queries: Vectors, vectors: Vectors, k: int, own: Rows | None = None
+) -> tuple[Vectors, Rows]:
+    """The ``k`` vectors with the largest dot product for each query, the best first.
+
+    Args:
+        queries: (m, d).
+        vectors: (n, d), which may be a mapped file.
+        k: at most so many of them; fewer where there are fewer.
+        own: (m,) the row that each query has among the vectors, which is not its answer.
+
+    Returns:
+        (m, k) dot products and (m, k) rows.
+    """
+    k = min(k, len(vectors) - (own is not None))
+    scores = np.empty((len(queries), k), dtype=np.float32)
+    rows = np.empty((len(queries), k), dtype=np.int64)
+    for start in range(0, len(queries), QUERIES):
+        part = slice(start, start + QUERIES)
+        few = None if own is None else own[part]
+        scores[part], rows[part] = _nearest_of_few(queries[part], vectors, k, few)
+    return scores, rows
+
+
+def _nearest_of_few(
+    queries: Vectors, vectors: Vectors, k: int, own: Rows | None
+) -> tuple[Vectors, Rows]:
+    best = np.empty((len(queries), 0), dtype=np.float32)
+    rows = np.empty((len(queries), 0), dtype=np.int64)
+    size = max(k, CELLS // max(1, len(queries)))
+    for start in range(0, len(vectors), size):
+        found = queries @ vectors[start : start + size].T
+        if own is not None:
+            inside = np.flatnonzero((own >= start) & (own < start + found.shape[1]))
+            found[inside, own[inside] - start] = -np.inf
+        few = _largest(found, k)
+        best = np.concatenate([best, np.take_along_axis(found, few, 1)], 1)
+        rows = np.concatenate([rows, few + start], 1)
+        keep = _largest(best, k)
+        best, rows = np.take_along_axis(best, keep, 1), np.take_along_axis(rows, keep, 1)
+    order = np.lexsort((rows, -best), axis=1)  # equal ones in their order
+    return np.take_along_axis(best, order, 1), np.take_along_axis(rows, order, 1)
+
+
+def _largest(scores: Vectors, k: int) -> Rows:
+    """Where the ``k`` largest of each row are, in no order."""
+    if k >= scores.shape[1]:
+        return np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
+    return np.argpartition(scores, -k, axis=1)[:, scores.shape[1] - k :]
+
+
+def all_nearest(vectors: Vectors, k: int, progress: bool) -> tuple[Vectors, Rows]:
+    """The ``k`` nearest others of every vector: (n, k) dot products and (n, k) rows."""
+    k = min(k, len(vectors) - 1)
+    scores = np.empty((len(vectors), k), dtype=np.float32)
+    rows = np.empty((len(vectors), k), dtype=np.int64)
+    with tqdm(
+        total=len(vectors), desc="Neighbours", unit=" texts", disable=None if progress else True
+    ) as bar:
+        for start in range(0, len(vectors), QUERIES):
+            part = slice(start, min(start + QUERIES, len(vectors)))
+            own = np.arange(part.start, part.stop)
+            scores[part], rows[part] = nearest(vectors[part], vectors, k, own)
+            bar.update(len(own))
+    return scores, rows

@@ -1,0 +1,180 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from clusterns.errors import UserError
+from clusterns.vectors import index as index_module
+from clusterns.vectors.encode import encode_corpus
+from clusterns.vectors.given import GivenTexts
+from clusterns.vectors.index import Index
+from clusterns.vectors.models import load_model
+from clusterns.vectors.nearest import unit
+from clusterns.vectors.settings import EncodeSettings, Share
+
+from .conftest import contents
+
+
+def names_of(texts: list[str]) -> list[str]:
+    return [f"name {number}" for number in range(len(texts))]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"format": "npy"}, {"normalize": True}, {"precision": "int8"}, {"precision": "binary"},
+     {"precision": "uint8", "format": "npy"}, {"precision": "ubinary", "format": "npy"}],
+)  # fmt: skip
+def test_what_encode_writes_is_searched(
+    options: Any, corpus: Path, texts: list[str], model: SentenceTransformer, tmp_path: Path
+) -> None:
+    settings = EncodeSettings(shard_size=40, **options)
+    encode_corpus([str(corpus)], model, tmp_path / "out", settings, progress=False)
+    index = Index.open(tmp_path / "out", model, progress=False)
+    assert (len(index), index.texts.to_pylist(), index.names) == (110, texts, None)
+    plain = model.encode(texts)
+    one_bit = "binary" in settings.precision
+    cosines = np.sum(index.vectors * unit(np.sign(plain) if one_bit else plain), axis=1)
+    assert cosines.min() > (0.999 if "int" in settings.precision else 0.99999)
+    first = index.search(model, texts[7], top=3)
+    assert first[0].text == texts[7] or one_bit
+    assert [hit.score for hit in first] == sorted((hit.score for hit in first), reverse=True)
+
+
+def test_built_from_texts_kept_and_reused(
+    texts: list[str], model: SentenceTransformer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = Index.build(tmp_path / "i", model, texts, names_of(texts), progress=False)
+    before = contents(tmp_path / "i" / "search")
+    hit = built.search(model, texts[20], top=1)[0]
+    assert (hit.row, hit.text, hit.name) == (20, texts[20], "name 20")
+    assert hit.score == pytest.approx(1, abs=1e-5)
+    monkeypatch.setattr(index_module, "_prepare", None)  # not made again
+    opened = Index.open(tmp_path / "i", model)
+    assert opened.search(model, texts[20], top=1) == [hit]
+    assert contents(tmp_path / "i" / "search") == before
+
+
+def test_a_build_that_was_stopped_goes_on(
+    texts: list[str], model: SentenceTransformer, tmp_path: Path
+) -> None:
+    settings = EncodeSettings(shard_size=40)
+    given = GivenTexts.of(texts)
+    encode_corpus(given, model, tmp_path, settings, share=Share(0, 2), progress=False)
+    with pytest.raises(UserError, match="is not complete: go on"):
+        Index.open(tmp_path)
+    assert encode_corpus(given, model, tmp_path, settings, progress=False).encoded == 40
+    assert Index.open(tmp_path).texts.to_pylist() == texts
+
+
+def test_another_model_is_refused(
+    texts: list[str], model: SentenceTransformer, tiny_bert: Path, tmp_path: Path
+) -> None:
+    index = Index.build(tmp_path / "i", model, texts, model_name="runs/a", progress=False)
+    other = load_model(str(tiny_bert), "cls", device="cpu")
+    with pytest.raises(UserError, match=r"are of another model \(runs/a, fingerprint .* than b"):
+        Index.open(tmp_path / "i", other, model_name="b")
+    with pytest.raises(UserError, match="are of another model"):
+        index.add(other, ["one more"])
+    with pytest.raises(UserError, match="another corpus"):
+        Index.build(tmp_path / "i", model, texts[1:], progress=False)
+
+
+def test_more_texts_are_added_once_and_stay(
+    texts: list[str], model: SentenceTransformer, tmp_path: Path
+) -> None:
+    index = Index.build(tmp_path / "i", model, texts, names_of(texts), progress=False)
+    with pytest.raises(UserError, match="names"):
+        index.add(model, ["one more"])
+    for _ in range(2):
+        index = index.add(model, ["a winter market", "king"], ["x", "y"])
+        assert (len(index), index.ids[110].as_py(), index.ids[111].as_py()) == (112, "x", "y")
+    again = index.add(model, ["planet"], ["z"])
+    assert again.ids.to_pylist()[-3:] == ["x", "y", "z"]
+    assert Index.open(tmp_path / "i", model).search(model, "king", top=1)[0].row == 111
+    # What was stopped before its end is no part of it yet.
+    (tmp_path / "i" / again.parts[1].path.name / "complete.json").unlink()
+    assert Index.open(tmp_path / "i").ids.to_pylist()[-2:] == ["name 109", "z"]
+
+
+def test_numbers_go_on_where_rows_have_no_names(model: SentenceTransformer, tmp_path: Path) -> None:
+    index = Index.build(tmp_path, model, ["king", "law"], progress=False).add(model, ["song"])
+    assert index.ids.to_pylist() == [0, 1, 2]
+
+
+def test_without_text_there_are_ids(
+    corpus: Path, model: SentenceTransformer, tmp_path: Path
+) -> None:
+    encode_corpus(
+        [str(corpus)], model, tmp_path / "out", EncodeSettings(text=False), progress=False
+    )
+    hit = Index.open(tmp_path / "out").search(model, "king", top=1)[0]
+    assert (hit.text, hit.name) == (None, None)
+
+
+def test_neighbours_leave_out_the_text_itself(
+    texts: list[str], model: SentenceTransformer, tmp_path: Path
+) -> None:
+    index = Index.build(tmp_path, model, texts, progress=False)
+    scores, rows = index.neighbours(4, progress=False)
+    assert (scores.shape, rows.shape) == ((110, 4), (110, 4))
+    assert not (rows == np.arange(110)[:, None]).any()
+    # The last nine repeat the first nine.
+    assert rows[:9, 0].tolist() == list(range(101, 110))
+
+
+def test_above_a_size_search_is_approximate_said_aloud_and_measured(
+    texts: list[str],
+    model: SentenceTransformer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    index = Index.build(tmp_path, model, texts, progress=False)
+    exact = index.neighbours(3, progress=False)
+    assert index.lists is None
+    monkeypatch.setattr(index_module, "EXACT_UP_TO", 100)
+    monkeypatch.setattr(index_module, "EXACT_NEIGHBOURS_UP_TO", 100)
+    index = Index.open(tmp_path, progress=False)
+    said = capsys.readouterr().err
+    assert "search is approximate" in said
+    assert "of the 10 nearest (measured on this index)" in said
+    assert index.lists is not None
+    assert index.facts["lists"]["recall"] >= 0.99
+    assert index.facts["lists"]["queries"] == 110
+    assert index.search(model, texts[7], top=1)[0].text == texts[7]
+    np.testing.assert_allclose(index.neighbours(3, progress=False)[0], exact[0], atol=1e-5)
+    assert "Neighbours by approximate search" in capsys.readouterr().err
+    monkeypatch.setattr(index_module, "is_installed", lambda: False)
+    index = Index.open(tmp_path)
+    assert index.lists is None
+    assert index.search(model, texts[7], top=1)[0].text == texts[7]
+
+
+@pytest.mark.parametrize("name", ["vectors.npy", "rows.arrow", "index.json"])
+def test_a_damaged_file_is_made_again_or_said_to_be_damaged(
+    name: str, model: SentenceTransformer, tmp_path: Path
+) -> None:
+    Index.build(tmp_path, model, ["king", "law"], progress=False)
+    (tmp_path / "search" / name).write_bytes(b"x")
+    if name == "index.json":
+        assert len(Index.open(tmp_path)) == 2
+    else:
+        with pytest.raises(UserError, match="search: .*: delete it to make it anew"):
+            Index.open(tmp_path)
+
+
+def test_no_index_is_one_sentence(tmp_path: Path) -> None:
+    for place in (tmp_path, tmp_path / "none"):
+        with pytest.raises(UserError, match="is no folder that `clusterns encode` wrote"):
+            Index.open(place)
+
+
+def test_a_shard_that_is_gone(corpus: Path, model: SentenceTransformer, tmp_path: Path) -> None:
+    encode_corpus([str(corpus)], model, tmp_path / "out", progress=False)
+    (tmp_path / "out" / "shard-00000.parquet").unlink()
+    with pytest.raises(UserError, match="is missing, damaged or of another model"):
+        Index.open(tmp_path / "out")
