@@ -11,7 +11,9 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -47,11 +49,22 @@ status = SafeConsole(stderr=True)
 answers = SafeConsole()
 # What the first process of a machine finds wrong, it finds within seconds of the others.
 PATIENCE = 15.0
+_hushed = ContextVar("hushed", default=False)
+
+
+@contextmanager
+def hushed(on: bool = True) -> Iterator[None]:
+    """Within the block no status is printed; errors are."""
+    before = _hushed.set(on or _hushed.get())
+    try:
+        yield
+    finally:
+        _hushed.reset(before)
 
 
 def say(message: str) -> None:
     """Print one line of status; of several processes only the first one speaks."""
-    if os.environ.get("RANK", "0") == "0":
+    if os.environ.get("RANK", "0") == "0" and not _hushed.get():
         status.print(message, soft_wrap=True)
 
 

@@ -4,13 +4,17 @@ import gzip
 import json
 import random
 import resource
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 from sentence_transformers import SentenceTransformer
 
 from clusterns.cli import main
+from clusterns.encoder.base import load_base
 
 WORDS = "river town music cell planet engine king harbour winter protein market song law".split()
 Run = Callable[..., tuple[int, str, str]]
@@ -68,6 +72,8 @@ def test_text_in_a_model_out(run: Run, corpus: Path, tiny_bert: Path, tmp_path: 
     assert "step 2: clustering starts, 4 centroids" in err
     assert "step 4: heldout_halves_mrr" in err
     assert "before" in out
+    assert "\r" not in err  # no bar where there is no terminal
+    assert "%|" not in err
     assert SentenceTransformer(str(tmp_path / "run" / "model")).encode("a river").shape == (32,)
     record = json.loads((tmp_path / "run" / "run.json").read_text())
     assert record["corpus"]["counts"]["kept"] == 200
@@ -99,13 +105,46 @@ def test_own_scored_pairs_decide(run: Run, corpus: Path, tiny_bert: Path, tmp_pa
     assert not (tmp_path / "other").exists()
 
 
+def test_the_command_in_short(run: Run, corpus: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    """Into the current folder, with the short options, quietly, on a narrow terminal."""
+    here = tmp_path / ("a_folder_with_a_very_long_name_" * 4)
+    here.mkdir()
+    settings = ["--base", str(tiny_bert), "--set", "batch_size=16", "--set", "max_steps=2"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(here)
+        patch.setattr("clusterns.console.answers.width", 40)
+        code, out, err = run(
+            "train", corpus, "--output", ".", "--method", "simcse", "--seed", "7", "--quiet",
+            *settings,
+        )  # fmt: skip
+    assert (code, err) == (0, "")
+    assert "The model is in model:" in out.splitlines()
+    recipe = yaml.safe_load((here / "recipe.yaml").read_text())
+    assert (recipe["method"], recipe["seed"], recipe["dev"]) == ("simcse", 7, "none")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("clusterns.console.answers.width", 40)
+        _, out, err = run("train", "--output", here, "--resume")
+    assert "is finished" in err
+    assert f'  SentenceTransformer("{here / "model"}")' in out.splitlines()
+
+
+def test_a_base_that_embeds_sentences_already_is_talked_about(
+    run: Run, corpus: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    load_base(str(tiny_bert)).save_pretrained(str(tmp_path / "encoder"))
+    for base, said in ((tmp_path / "encoder", True), (tiny_bert, False)):
+        code, _, err = run("train", corpus, "--dry-run", *small(base))
+        assert code == 0, err
+        assert ("can make a good one worse" in err) is said
+
+
 def test_a_dry_run_estimates_and_writes_nothing(
     run: Run, corpus: Path, tiny_bert: Path, tmp_path: Path
 ) -> None:
-    code, _, err = run("train", corpus, "--dry-run", *small(tiny_bert))
+    code, out, err = run("train", corpus, "--dry-run", *small(tiny_bert))
     assert code == 0, err
-    assert "4 steps at" in err
-    assert "GiB of memory" in err
+    assert "4 steps at" in out
+    assert "GiB of memory" in out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "corpus.txt"]
 
 
@@ -170,6 +209,11 @@ BAD_CALLS: dict[str, tuple[list[str], str]] = {
         "clusters = 99 is more than batch_size = 50",
     ),
     "folder in use": (["corpus.txt", "--output", "."], "not empty"),
+    "missing pairs": (["corpus.txt", "--output", "run", "--dev", "no.csv"], "no such file"),
+    "no STS-B": (
+        ["corpus.txt", "--output", "run", "--recipe", "simcse-bert-base", "--base", "minibert"],
+        "to be validated on STS-B dev",
+    ),
 }
 
 
@@ -184,6 +228,53 @@ def test_a_bad_call_is_one_sentence_and_exit_code_2(
     assert code == 2
     assert message in err
     assert "Traceback" not in err
+    assert not (tmp_path / "run").exists()
+
+
+LIGHT = """
+import sys
+from clusterns.cli import main
+sys.argv = ["clusterns", *sys.argv[1:]]
+try:
+    main()
+except SystemExit as stop:
+    code = stop.code
+heavy = "torch transformers datasets sklearn scipy pandas sentence_transformers".split()
+print(code, [name for name in heavy if name in sys.modules])
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", "missing.txt", "--output", "run"],
+        ["train", "corpus.txt", "--output", "full"],
+        ["train", "corpus.txt", "--output", "full", "--resume"],
+        ["train", "corpus.txt", "--output", "run", "--set", "clustres=3"],
+        ["train", "corpus.txt", "--output", "run", "--set", "batch_size"],
+        ["train", "corpus.txt", "--output", "run", "--recipe", "nonsense"],
+        ["train", "corpus.txt", "--output", "run", "--recipe", "corpus.txt"],
+        ["train", "corpus.txt", "--output", "run", "--dev", "missing.csv"],
+        ["train", "corpus.txt", "--output", "run", "--base", "corpus.txt"],
+        ["train", "corpus.txt", "--output", "run", "--base", "full"],
+        ["train", "corpus.txt"],
+        ["train", "--output", "run"],
+        ["quickstart", "--output", "full"],
+        ["quickstart", "--output", "run", "--set", "clustres=3"],
+        ["quickstart", "--output", "run", "--set", "method=simcse"],
+    ],
+    ids=" ".join,
+)
+def test_what_is_wrong_is_said_before_anything_heavy_is_loaded(
+    arguments: list[str], corpus: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").write_text("x")
+    done = subprocess.run(
+        [sys.executable, "-c", LIGHT, *arguments], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.stdout == "2 []\n", done.stderr
+    assert done.stderr.startswith("error: ")
     assert not (tmp_path / "run").exists()
 
 

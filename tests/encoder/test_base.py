@@ -177,10 +177,8 @@ def test_a_base_that_cannot_be_found_names_what_can_be_used(
         resolve_base(str(tmp_path / "file"))
 
 
-def test_without_a_name_and_without_the_hub_the_base_is_minibert(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+def test_without_a_name_the_base_is_minibert_and_the_hub_is_not_asked(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setattr("clusterns.encoder.base.DEFAULT_BASE", "nobody/nothing")
-    assert resolve_base(None) == str(minibert_folder())
-    assert "minibert" in capsys.readouterr().err
+    monkeypatch.setattr("clusterns.encoder.locate._on_hub", lambda name: True)
+    assert resolve_base(None) == resolve_base("minibert") == str(minibert_folder())

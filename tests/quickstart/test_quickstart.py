@@ -133,7 +133,7 @@ def quickstart_run(output: Path) -> Path:
         (output / name).mkdir(parents=True)
         (output / name / "file.bin").write_bytes(b"x")
     for name in ("recipe.yaml", "metrics.jsonl", "results.json", "proof.json", "simcse/run.json",
-                 ".simcse.lock", ".model.0123456789ab.partial"):  # fmt: skip
+                 ".simcse.lock", ".index.lock", ".model.0123456789ab.partial"):  # fmt: skip
         (output / name).write_text("x")
     (output / "run.json").write_text(json.dumps({"corpus": {"docstrings": {}}}))
     return output
@@ -177,7 +177,7 @@ def test_the_quickstart_trains_proves_and_can_be_searched(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(quickstart_module, "docstring_corpus", documentation)
+    monkeypatch.setattr(quickstart_module, "docstring_corpus", lambda progress: documentation())
     output = tmp_path / "run"
     changes = {
         "base": str(tiny_bert),

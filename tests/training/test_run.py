@@ -103,6 +103,7 @@ def test_a_run_leaves_everything_that_its_folder_promises(
     card = (folder.model / "README.md").read_text()
     assert "ClusterNSLoss" in card
     assert "Clustering-Aware Negative Sampling" in card
+    assert "widget" not in card
 
 
 def test_where_nothing_beats_the_base_the_base_is_the_result(

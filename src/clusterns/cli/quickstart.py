@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from clusterns.console import say
+from clusterns.console import hushed, say
 from clusterns.errors import UserError
 
 
@@ -26,29 +26,35 @@ def quickstart(
     again: Annotated[
         bool, typer.Option("--again", help="Replace an earlier quickstart in the same folder.")
     ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="No status and no bars: errors and the result only.")
+    ] = False,
 ) -> None:
     """Train on the docstrings of the installed Python packages, prove the gain, and search them.
 
     The base is the small BERT inside this package. Takes a few minutes on two cores.
     """
-    from clusterns.cli.quiet import quiet_libraries
-    from clusterns.quickstart.earlier import check_folder, remove_earlier
-    from clusterns.quickstart.run import RECIPE
-    from clusterns.quickstart.run import quickstart as run
+    from clusterns.quickstart.earlier import RECIPE, check_folder, remove_earlier
     from clusterns.training.folder import RunFolder
     from clusterns.training.recipe import load_recipe, parse_changes
-    from clusterns.training.run import Interrupted
 
-    quiet_libraries()
     changes = parse_changes(set_ or [])
-    for key in {"method", "template"} & changes.keys():
+    for key in sorted({"method", "template", "dev"} & changes.keys()):
         raise UserError(f"--set {key}: the quickstart compares ClusterNS with SimCSE as they are.")
     load_recipe(RECIPE, changes)
     check_folder(output, again)
+
+    # From here on it takes its time.
+    from clusterns.cli.quiet import quiet_libraries
+    from clusterns.quickstart.run import quickstart as run
+    from clusterns.training.run import Interrupted
+
+    quiet_libraries()
     if RunFolder(output).is_run:
         remove_earlier(output)
     try:
-        run(output, changes)
+        with hushed(quiet):
+            run(output, changes, quiet=quiet)
     except Interrupted:
         say("Stopped. Start over with: clusterns quickstart --again")
         sys.exit(130)

@@ -13,14 +13,7 @@ from clusterns.console import answers, say
 from clusterns.errors import UserError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from clusterns.evaluation.data.sets import ScoredPairs
-    from clusterns.training.folder import RunFolder
-    from clusterns.training.recipe import Recipe
-
-
-STSB_DEV = "STS-B dev"
+    from clusterns.api.plan import Trained
 
 
 def train(
@@ -39,7 +32,7 @@ def train(
         str | None,
         typer.Option(
             help="Encoder to start from: a folder, a Hub name, or minibert (inside this package). "
-            "Without it: the recipe's, else BERT-base, else minibert where the Hub is out of reach.",
+            "Without it: the recipe's, else minibert.",
             show_default=False,
         ),
     ] = None,
@@ -50,6 +43,14 @@ def train(
             "Without it: default.",
             show_default=False,
         ),
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(help="Training method; short for --set method=...", show_default=False),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Of all that is random; short for --set seed=...", show_default=False),
     ] = None,
     set_: Annotated[
         list[str] | None,
@@ -63,9 +64,9 @@ def train(
     dev: Annotated[
         str | None,
         typer.Option(
-            help="Scored pairs (csv, tsv, jsonl) that decide which model is best; `none` decides by "
-            "the label-free score. Without it: STS-B dev where it is at hand, else the label-free "
-            "score.",
+            help="What decides which model is best: a file of scored pairs (csv, tsv, jsonl), `stsb` "
+            "(STS-B dev), or `none` (the label-free score on sentences kept out of training). Without "
+            "it: the recipe's, else none.",
             show_default=False,
         ),
     ] = None,
@@ -85,6 +86,9 @@ def train(
             "--dry-run", help="Read the corpus, estimate time and memory, and train nothing."
         ),
     ] = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="No status and no bars: errors and the result only.")
+    ] = False,
 ) -> None:
     """Train sentence embeddings from plain text.
 
@@ -96,116 +100,41 @@ def train(
 
     Go on after a stop:  clusterns train --output runs/first --resume
     """
-    from clusterns.cli.quiet import quiet_libraries
-    from clusterns.corpus.heldout import split_heldout
-    from clusterns.corpus.prepare import prepare_corpus
-    from clusterns.encoder.base import default_base
-    from clusterns.evaluation.validation import validation
-    from clusterns.training.estimate import estimate
-    from clusterns.training.folder import RunFolder
-    from clusterns.training.processes import first_process_does, processes
-    from clusterns.training.recipe import load_recipe, parse_changes
-    from clusterns.training.run import Interrupted, check_batches
-    from clusterns.training.run import train as run
+    from clusterns.api.plan import plan_training
+    from clusterns.training.recipe import parse_changes
 
-    quiet_libraries()
     if output is None and not dry_run:
         raise UserError("name the run folder with --output.")
-    folder = RunFolder(output) if output is not None else None
-    if folder is not None:
-        # By each process: none can begin the run before all have joined to read the corpus.
-        folder.check(resume)
-    begun = folder.record["corpus"] if folder is not None and resume else None
-    if begun is not None and folder is not None:
-        if "reading" not in begun:
-            raise UserError(f"--resume: {output} was not begun by `clusterns train`.")
-        recipe = recipe or str(folder.recipe_file)
-        dev = dev or begun["dev"]
-    reading = (
-        begun["reading"]
-        if begun and not corpus
-        else {
-            "sources": [_absolute(source) for source in corpus or []],
-            "column": column,
-            "split_sentences": split_sentences,
-            **({} if min_words is None else {"min_words": min_words}),
-        }
-    )
-    if not reading["sources"]:
-        raise UserError("name the text to learn from: clusterns train CORPUS --output DIR.")
-    changes = parse_changes(set_ or [])
-    if base is not None:
-        changes["base"] = _absolute(base)
-    chosen = load_recipe(recipe or "default", changes)
-    if chosen.base is None:
-        chosen = chosen.model_copy(update={"base": default_base()})
-    pairs = _scored_pairs(dev)
-    if folder is not None and folder.is_finished:
-        say(f"The run in {folder.path} is finished: its model is {folder.model}.")
-        return
+    plan = plan_training(
+        corpus, output, base=base, recipe=recipe, method=method, seed=seed,
+        settings=parse_changes(set_ or []), dev=dev, column=column,
+        split_sentences=split_sentences, min_words=min_words, resume=resume,
+    )  # fmt: skip
 
-    # The others find it in the cache.
-    text = first_process_does(lambda: prepare_corpus(**reading)) or prepare_corpus(**reading)
-    say(text.report.summary())
-    rows, heldout = split_heldout(text.dataset, chosen.heldout, chosen.seed)
-    check_batches(chosen, len(rows))
-    _say_truncation(chosen, heldout)
-    if dry_run or folder is None:
-        say(estimate(chosen, rows).summary())
-        return
-    facts = {
-        "reading": reading,
-        "fingerprint": text.fingerprint,
-        "dev": "none" if pairs is None else STSB_DEV if dev is None else _absolute(dev),
-        "counts": text.report.as_dict(),
-        "training": len(rows),
-        "heldout": len(heldout),
-    }
+    # From here on it takes its time.
+    from clusterns.cli.quiet import quiet_libraries
+    from clusterns.training.processes import processes
+    from clusterns.training.run import Interrupted
+
+    quiet_libraries()
     try:
-        result = run(chosen, rows, validation(pairs, heldout), folder, resume=resume, corpus=facts)
+        if dry_run:
+            summary = plan.estimate(quiet=quiet).summary()
+        else:
+            summary = _report(plan.run(quiet=quiet))
     except Interrupted as stop:
-        say(f"Stopped: {stop}. Go on with: clusterns train --output {folder.path} --resume")
+        say(f"Stopped: {stop}. Go on with: clusterns train --output {output} --resume")
         sys.exit(130)
     if processes().is_main_process:
-        _report(folder, result.metric, result.base_score, result.best_score, result.best_step)
+        # Some of these lines are to be copied: none is wrapped.
+        answers.print(summary, markup=False, soft_wrap=True)
 
 
-def _scored_pairs(dev: str | None) -> ScoredPairs | None:
-    from clusterns.evaluation.data.find import find_stsb_dev
-    from clusterns.evaluation.data.own import read_scored_pairs
-
-    if dev == "none":
-        return None
-    if dev not in (None, STSB_DEV):
-        return read_scored_pairs(Path(dev))
-    pairs = find_stsb_dev()
-    if pairs is None and dev == STSB_DEV:
-        raise UserError(
-            "--resume: this run is validated on STS-B dev, which cannot be found: set CLUSTERNS_DATA."
-        )
-    return pairs
-
-
-def _absolute(name: str) -> str:
-    """A file or folder by its whole path, so that the run can go on from anywhere; others as is."""
-    return str(Path(name).resolve()) if Path(name).exists() else name
-
-
-def _say_truncation(recipe: Recipe, sample: Sequence[str]) -> None:
-    """How much of the text training does not see."""
-    from clusterns.encoder.base import load_tokenizer
-
-    tokenizer = load_tokenizer(recipe.base)
-    # In a template, the sentence is counted without the tokeniser's own tokens.
-    tokens = tokenizer(list(sample), add_special_tokens=not recipe.template)["input_ids"]
-    lengths = [len(ids) for ids in tokens] or [0]
-    cut = sum(length > recipe.max_length for length in lengths) / len(lengths)
-    say(
-        f"{cut:.1%} of the sentences are longer than max_length = {recipe.max_length} tokens and cut."
+def _report(run: Trained) -> str:
+    found = run.result
+    return (
+        f"{found.metric}: {found.base_score:.4f} before, {found.best_score:.4f} after "
+        f"(step {found.best_step})\n"
+        f"The model is in {run.model}:\n"
+        f'  SentenceTransformer("{run.model}")'
     )
-
-
-def _report(folder: RunFolder, metric: str, before: float, after: float, step: int) -> None:
-    answers.print(f"{metric}: {before:.4f} before, {after:.4f} after (step {step})")
-    answers.print(f"The model is in {folder.model}:", markup=False, soft_wrap=True)
-    answers.print(f'  SentenceTransformer("{folder.model}")', markup=False)

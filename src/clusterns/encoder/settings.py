@@ -15,7 +15,7 @@ class EncoderSettings(Settings):
     """Which encoder is trained, and how its states become one vector."""
 
     base: str | None = None
-    """The pretrained encoder: folder, Hub name or minibert. Empty: BERT-base, or minibert without the Hub."""
+    """The pretrained encoder: folder, Hub name or minibert. Empty: minibert, inside this package."""
     pooling: PoolingMode = "auto"
     """How a plain encoder is pooled: cls or mean (auto: mean). A SentenceTransformer keeps its own."""
     head: bool | None = None

@@ -11,6 +11,7 @@ from clusterns.files import LOCK_INSIDE, disk_errors, is_unfinished
 from clusterns.locks import lock_file, locked
 from clusterns.training.folder import RunFolder
 
+RECIPE = "cpu-small"
 # Beside the run of ClusterNS in the same folder.
 SIMCSE, PROOF, INDEX = "simcse", "proof.json", "index"
 
@@ -49,8 +50,9 @@ def remove_earlier(output: Path) -> None:
 
 def _made(path: Path) -> Iterator[Path]:
     """What a quickstart may have made at the top of its folder, or of SimCSE's in it."""
-    yield from RunFolder(path).entries
-    yield from (path / name for name in (SIMCSE, PROOF, INDEX, LOCK_INSIDE))
-    yield lock_file(path / SIMCSE)
+    entries = [*RunFolder(path).entries, *(path / name for name in (SIMCSE, PROOF, INDEX))]
+    yield from entries
+    yield from map(lock_file, entries)
+    yield path / LOCK_INSIDE
     if path.is_dir():
         yield from filter(is_unfinished, path.iterdir())

@@ -15,7 +15,7 @@ from clusterns.encoder.base import load_base, resolve_base
 from clusterns.evaluation.scores.halves import HalvesEvaluator
 from clusterns.files import write_json
 from clusterns.methods.settings import ClusteringSettings
-from clusterns.quickstart.earlier import INDEX, PROOF, SIMCSE
+from clusterns.quickstart.earlier import INDEX, PROOF, RECIPE, SIMCSE
 from clusterns.quickstart.proof import FIGURES, Proof
 from clusterns.tables import Table
 from clusterns.training.folder import RunFolder
@@ -23,18 +23,19 @@ from clusterns.training.recipe import load_recipe
 from clusterns.training.run import train
 from clusterns.vectors.index import Index
 
-RECIPE = "cpu-small"
 
-
-def quickstart(output: Path, changes: dict[str, Any] | None = None) -> dict[str, dict[str, float]]:
+def quickstart(
+    output: Path, changes: dict[str, Any] | None = None, *, quiet: bool = False
+) -> dict[str, dict[str, float]]:
     """Train ClusterNS and SimCSE on docstrings, compare both with the base, index for search.
 
     Args:
         output: run folder of ClusterNS; SimCSE's lies in it.
         changes: settings that differ from the recipe.
+        quiet: no progress bars.
     """
     begun = time.monotonic()
-    text = docstring_corpus()
+    text = docstring_corpus(progress=not quiet)
     say(text.report.summary())
     recipe = load_recipe(RECIPE, changes)
     shared = {k: v for k, v in (changes or {}).items() if k not in ClusteringSettings.model_fields}
@@ -45,7 +46,7 @@ def quickstart(output: Path, changes: dict[str, Any] | None = None) -> dict[str,
     folders = {"ClusterNS": RunFolder(output), "SimCSE": RunFolder(output / SIMCSE)}
     for (name, folder), settings in zip(folders.items(), (recipe, plain), strict=True):
         say(f"Training {name}, {settings.max_steps} steps of {settings.batch_size} sentences:")
-        train(settings, rows, HalvesEvaluator(heldout), folder, corpus=facts)
+        train(settings, rows, HalvesEvaluator(heldout), folder, corpus=facts, quiet=quiet)
 
     proof = Proof(text.objects)
     say(
@@ -67,6 +68,7 @@ def quickstart(output: Path, changes: dict[str, Any] | None = None) -> dict[str,
         objects["summary"],
         objects["name"],
         model_name=str(output),
+        progress=not quiet,
     )
     say(f"Done in {time.monotonic() - begun:.0f} s. Now ask it something:")
     answers.print(f'  clusterns search {output} "sort an array along an axis"', soft_wrap=True)

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from tqdm.auto import tqdm
 from transformers import ProgressCallback, TrainerCallback, TrainerControl, TrainerState
 from transformers import TrainingArguments as Arguments
 
@@ -175,6 +176,14 @@ class Progress(ProgressCallback):
     def __init__(self, metric: str) -> None:
         super().__init__()
         self.metric = metric
+
+    def on_train_begin(
+        self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """The library's bar, on a terminal only; the lines are written everywhere."""
+        if state.is_world_process_zero:
+            self.training_bar = tqdm(total=state.max_steps, dynamic_ncols=True, disable=None)
+        self.current_step = 0
 
     def on_log(
         self,

@@ -41,6 +41,8 @@ class TrainingSettings(Settings):
     """Steps between two validations; a checkpoint is written with each."""
     patience: int = Field(3, ge=0)
     """Validations without gain after which the run stops; 0 never stops early."""
+    dev: str = "none"
+    """What decides which model is best: a file of scored pairs, stsb (STS-B dev), or none (the label-free score)."""
     heldout: int = Field(1000, ge=2)
     """Sentences kept out of training for the label-free score; at most a tenth of the corpus."""
     log_steps: int = Field(10, ge=1)

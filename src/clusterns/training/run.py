@@ -130,6 +130,8 @@ def _train(
         say(f"Going on from {checkpoint.name}.")
 
     interrupt = Interrupt()
+    # A card that has examples gets none from the trainer: they would be sentences of the user's.
+    model.model_card_data.widget = [{"text": ""}]
     trainer = ContrastiveTrainer(
         model=model,
         args=arguments,
@@ -144,6 +146,7 @@ def _train(
             interrupt,
         ],
     )
+    model.model_card_data.widget = []
     # The trainer seeds all processes alike; each draws dropout masks of its own.
     set_seed((recipe.seed + processes().process_index) % 2**32)
     trainer.remove_callback(PrinterCallback)
@@ -274,7 +277,6 @@ def _finish(
     else:
         load_weights(model, folder.checkpoints / f"checkpoint-{best_step}")
     model = without_training_parts(model)
-    model.model_card_data.widget = []  # they would be sentences of the user's corpus
     loaded = evaluator(model)[evaluator.primary_metric]
     with whole_folder(folder.model) as temporary:
         model.save_pretrained(str(temporary))

@@ -1,0 +1,1 @@
+"""The commands as functions: what ``clusterns train`` does, from Python."""

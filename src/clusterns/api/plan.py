@@ -1,0 +1,227 @@
+"""A training that is checked before anything heavy is loaded, then measured or run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clusterns.console import hushed, say
+from clusterns.corpus.sources import check_sources
+from clusterns.encoder.locate import MINIBERT, is_sentence_transformer, resolve_base
+from clusterns.errors import UserError
+from clusterns.files import read_json
+from clusterns.training.folder import RunFolder
+from clusterns.training.recipe import DEFAULT_RECIPE, Recipe, load_recipe
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+    from clusterns.evaluation.data.sets import ScoredPairs
+    from clusterns.training.estimate import Estimate
+    from clusterns.training.run import RunResult
+
+# Nothing heavy is imported above: what is wrong with a call is said at once.
+KEYWORDS = NO_PAIRS, STSB = "none", "stsb"
+LARGER_BASE = "google-bert/bert-base-uncased"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A finished run."""
+
+    path: Path
+    """The run folder."""
+    model: Path
+    """The model in it: ``SentenceTransformer(str(run.model))``."""
+    result: RunResult
+    """Scores before and after, and the step that the model is from."""
+
+
+def plan_training(
+    corpus: str | Path | Sequence[str | Path] | None = None,
+    output: str | Path | None = None,
+    *,
+    base: str | Path | None = None,
+    recipe: str | Path | None = None,
+    method: str | None = None,
+    seed: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    dev: str | Path | None = None,
+    column: str | None = None,
+    split_sentences: bool = False,
+    min_words: int | None = None,
+    resume: bool = False,
+) -> TrainingPlan:
+    """Check all that can be checked in no time; the arguments are those of ``train``.
+
+    Without ``output`` the plan can only be estimated.
+    """
+    folder = None if output is None else RunFolder(Path(output))
+    if folder is not None:
+        # By each process: none can begin the run before all have joined to read the corpus.
+        folder.check(resume)
+    begun = folder.record["corpus"] if folder is not None and resume else None
+    if begun is not None and folder is not None:
+        if "reading" not in begun:
+            raise UserError(f"--resume: {output} was not begun by `clusterns train`.")
+        recipe = recipe or folder.recipe_file
+    names = [corpus] if isinstance(corpus, str | Path) else list(corpus or [])
+    if begun is not None and not names:
+        reading = begun["reading"]
+    else:
+        reading = {
+            "sources": [_absolute(name) for name in names],
+            "column": column,
+            "split_sentences": split_sentences,
+            **({} if min_words is None else {"min_words": min_words}),
+        }
+    if not reading["sources"]:
+        raise UserError("name the text to learn from: clusterns train CORPUS --output DIR.")
+    named = {"base": base, "method": method, "seed": seed, "dev": dev}
+    changes = {k: str(v) if isinstance(v, Path) else v for k, v in named.items() if v is not None}
+    chosen = load_recipe(str(recipe or DEFAULT_RECIPE), {**(settings or {}), **changes})
+    no_base = chosen.base is None
+    chosen = chosen.model_copy(
+        update={"base": _absolute(chosen.base or MINIBERT), "dev": _absolute(chosen.dev)}
+    )
+    if chosen.dev not in KEYWORDS and not Path(chosen.dev).is_file():
+        raise UserError(
+            f"--dev {chosen.dev}: there is no such file; name a file of scored pairs, {STSB} or "
+            f"{NO_PAIRS}."
+        )
+    check_sources(reading["sources"])
+    resolve_base(chosen.base)
+    return TrainingPlan(chosen, reading, folder, resume, no_base)
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """A checked call: what is trained on what, and where it goes."""
+
+    recipe: Recipe
+    reading: dict[str, Any]
+    """How the corpus is read: the arguments of ``prepare_corpus``."""
+    folder: RunFolder | None
+    resume: bool
+    no_base: bool
+    """Whether neither the caller nor the recipe named one."""
+
+    def estimate(self, *, quiet: bool = False) -> Estimate:
+        """What the run would cost here, measured on a few steps that change nothing."""
+        from clusterns.training.estimate import estimate
+
+        with hushed(quiet):
+            rows, _, _ = self._text(quiet)
+            return estimate(self.recipe, rows)
+
+    def run(self, *, quiet: bool = False) -> Trained:
+        """Train, or go on with the run, and keep the best model."""
+        if self.folder is None:
+            raise UserError("name the run folder with --output.")
+        with hushed(quiet):
+            if self.folder.is_finished:
+                say(f"The run in {self.folder.path} is finished: its model is {self.folder.model}.")
+                result = _result_of(self.folder)
+            else:
+                result = self._run(self.folder, quiet)
+        return Trained(self.folder.path, self.folder.model, result)
+
+    def _run(self, folder: RunFolder, quiet: bool) -> RunResult:
+        from clusterns.evaluation.validation import validation
+        from clusterns.training.run import train as run
+
+        pairs = scored_pairs(self.recipe.dev)
+        rows, heldout, facts = self._text(quiet)
+        return run(
+            self.recipe,
+            rows,
+            validation(pairs, heldout),
+            folder,
+            resume=self.resume,
+            corpus=facts,
+            quiet=quiet,
+        )
+
+    def _text(self, quiet: bool) -> tuple[Dataset, list[str], dict[str, Any]]:
+        """The rows for training, those kept out, and facts for the record."""
+        from clusterns.corpus.heldout import split_heldout
+        from clusterns.corpus.prepare import prepare_corpus
+        from clusterns.training.processes import first_process_does
+        from clusterns.training.run import check_batches
+
+        def prepare() -> Any:
+            return prepare_corpus(**self.reading, progress=not quiet)
+
+        self._say_base()
+        # The others find it in the cache.
+        text = first_process_does(prepare) or prepare()
+        say(text.report.summary())
+        rows, heldout = split_heldout(text.dataset, self.recipe.heldout, self.recipe.seed)
+        check_batches(self.recipe, len(rows))
+        self._say_truncation(heldout)
+        facts = {
+            "reading": self.reading,
+            "fingerprint": text.fingerprint,
+            "counts": text.report.as_dict(),
+            "training": len(rows),
+            "heldout": len(heldout),
+        }
+        return rows, heldout, facts
+
+    def _say_base(self) -> None:
+        """Say what is known beforehand about a start from this base."""
+        if self.no_base:
+            say(
+                f"The base is {MINIBERT}, the small BERT inside this package. A larger one is "
+                f"worth naming where there is a GPU, or a day: --base {LARGER_BASE}, 440 MB to "
+                "download and about 30 times the time a step (--dry-run says what that is here)."
+            )
+        elif is_sentence_transformer(resolve_base(self.recipe.base)):
+            say(
+                "The base is a sentence encoder already: contrastive training on a narrow corpus can "
+                "make a good one worse on other text. Compare both with `clusterns evaluate`."
+            )
+
+    def _say_truncation(self, sample: Sequence[str]) -> None:
+        """Say how much of the text training does not see."""
+        from clusterns.encoder.base import load_tokenizer
+
+        most = self.recipe.max_length
+        tokenizer = load_tokenizer(self.recipe.base)
+        # In a template, the sentence is counted without the tokeniser's own tokens.
+        tokens = tokenizer(list(sample), add_special_tokens=not self.recipe.template)["input_ids"]
+        cut = sum(len(ids) > most for ids in tokens) / max(1, len(tokens))
+        say(f"{cut:.1%} of the sentences are longer than max_length = {most} tokens and cut.")
+
+
+def scored_pairs(dev: str) -> ScoredPairs | None:
+    """The pairs that decide which model is best; None where the label-free score does."""
+    from clusterns.evaluation.data.find import EvaluationData, MissingData
+    from clusterns.evaluation.data.own import read_scored_pairs
+
+    if dev == NO_PAIRS:
+        return None
+    if dev != STSB:
+        return read_scored_pairs(Path(dev))
+    try:
+        return EvaluationData().pairs("STS-B dev")
+    except MissingData as error:
+        raise UserError(
+            f"dev = {STSB}: this run is to be validated on STS-B dev. {error} Or decide by the "
+            f"label-free score: --dev {NO_PAIRS}."
+        ) from None
+
+
+def _result_of(folder: RunFolder) -> RunResult:
+    from clusterns.training.run import RunResult
+
+    return RunResult(**read_json(folder.results_file))
+
+
+def _absolute(name: str | Path) -> str:
+    """A file or folder by its whole path, so that the run can go on from anywhere; others as is."""
+    path = Path(name).expanduser()
+    is_path = name not in (MINIBERT, *KEYWORDS) and path.exists()
+    return str(path.resolve()) if is_path else str(name)

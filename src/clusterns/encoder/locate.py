@@ -1,0 +1,82 @@
+"""Where the base of a name lies: inside this package, in a folder, or on the Hub.
+
+Nothing heavy is imported here, so that a base that is not there is refused at once.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib.resources import files
+from pathlib import Path
+
+from clusterns.errors import UserError
+
+MINIBERT = "minibert"
+
+
+def resolve_base(name: str | None) -> str:
+    """The folder or Hub name that holds the base ``name``.
+
+    ``minibert``, the base where none is named, is the small encoder inside this package.
+    """
+    if name is None or name == MINIBERT:
+        return str(minibert_folder())
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").is_file() and not (folder / "modules.json").is_file():
+            raise UserError(
+                f"base {name} is a folder without config.json or modules.json: not a model."
+            )
+        return str(folder)
+    if folder.exists():
+        raise UserError(f"base {name} is a file; a base is a folder or a Hub name.")
+    if _on_hub(name):
+        return name
+    raise UserError(
+        f"base {name!r} is neither a folder nor in the local Hub cache, and cannot be found on the "
+        f"Hugging Face Hub from here. Offline you can use --base {MINIBERT} (inside this package) or a model folder."
+    )
+
+
+def minibert_folder() -> Path:
+    """Where the embedded small BERT lies."""
+    return Path(str(files("clusterns.encoder") / "minibert"))
+
+
+def _on_hub(name: str) -> bool:
+    """Whether the model's configuration is cached or can be fetched, without long retries."""
+    from huggingface_hub import file_exists, hf_hub_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
+
+    for file in ("config.json", "modules.json"):
+        try:
+            hf_hub_download(name, file, local_files_only=True)
+            return True
+        except HFValidationError:
+            return False
+        except (OSError, HfHubHTTPError):
+            pass
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "TRUE", "YES", "ON"}:
+        return False
+    try:
+        return file_exists(name, "config.json") or file_exists(name, "modules.json")
+    except (OSError, HfHubHTTPError, OfflineModeIsEnabled):
+        return False
+    except Exception as error:  # the HTTP client's own connection errors share no public base class
+        if "connect" in type(error).__name__.lower() or "timeout" in type(error).__name__.lower():
+            return False
+        raise
+
+
+def is_sentence_transformer(base: str) -> bool:
+    """Whether a folder or cached Hub model carries Sentence Transformers modules."""
+    if Path(base).is_dir():
+        return (Path(base) / "modules.json").is_file()
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        hf_hub_download(base, "modules.json")
+        return True
+    except (OSError, HfHubHTTPError):
+        return False

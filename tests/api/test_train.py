@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sentence_transformers import SentenceTransformer
+
+import clusterns
+from clusterns.api.plan import plan_training, scored_pairs
+from clusterns.api.train import train
+from clusterns.errors import UserError
+from clusterns.training.recipe import recipe_names
+
+WORDS = "river town music cell planet engine king harbour winter protein market song law".split()
+SMALL = {"batch_size": 16, "clusters": 4, "max_steps": 2, "eval_steps": 2}
+
+
+@pytest.fixture(autouse=True)
+def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    generator = random.Random(0)
+    lines = [" ".join(generator.choices(WORDS, k=generator.randint(6, 12))) for _ in range(200)]
+    path = tmp_path / "corpus.txt"
+    path.write_text("\n".join(lines))
+    return path
+
+
+def test_a_call_trains_as_the_command_does(
+    corpus: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert clusterns.train is train
+    run = train(
+        corpus, tmp_path / "run", base=tiny_bert, method="simcse", seed=3,
+        settings={k: v for k, v in SMALL.items() if k != "clusters"}, quiet=True,
+    )  # fmt: skip
+    said = capsys.readouterr().err  # the libraries' own words are left to the caller
+    assert not any(words in said for words in ("lines read", "step 0", "step 2"))
+    assert (run.path, run.model) == (tmp_path / "run", tmp_path / "run" / "model")
+    assert run.result.metric == "heldout_halves_mrr"
+    assert SentenceTransformer(str(run.model)).encode("a river").shape == (32,)
+    assert train(None, tmp_path / "run", resume=True) == run
+    assert "is finished" in capsys.readouterr().err
+    with pytest.raises(UserError, match="--resume"):
+        train(corpus, tmp_path / "run")
+
+
+def test_the_defaults_are_the_same_with_the_hub_in_reach_and_without(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing asks the network where neither base nor pairs are named."""
+
+    def connected(*arguments: Any, **options: Any) -> None:
+        raise AssertionError("the Hub was asked")
+
+    for name in ("file_exists", "hf_hub_download", "HfApi"):
+        monkeypatch.setattr(f"huggingface_hub.{name}", connected)
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    plan = plan_training(corpus, tmp_path / "run")
+    assert (plan.recipe.base, plan.recipe.dev) == ("minibert", "none")
+    assert scored_pairs(plan.recipe.dev) is None
+
+
+def test_a_folder_with_the_name_of_a_keyword_is_not_taken_for_it(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "minibert").mkdir()
+    (tmp_path / "stsb").write_text("x")
+    recipe = plan_training(corpus, tmp_path / "run", dev="stsb").recipe
+    assert (recipe.base, recipe.dev) == ("minibert", "stsb")
+
+
+def test_where_no_base_is_named_a_larger_one_is_and_its_cost(
+    corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for base, said in ((None, True), ("minibert", False)):
+        plan_training(corpus, base=base, settings={**SMALL, "batch_size": 4}).estimate()
+        err = capsys.readouterr().err
+        assert ("--base google-bert/bert-base-uncased, 440 MB" in err) is said
+
+
+def test_published_recipes_are_validated_on_stsb_and_say_so_where_it_is_missing(
+    corpus: Path, tmp_path: Path, shared_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published = [name for name in recipe_names() if name not in ("default", "cpu-small")]
+    assert len(published) > 10
+    for name in published:
+        assert plan_training(corpus, recipe=name, base="minibert").recipe.dev == "stsb", name
+    found = scored_pairs("stsb")
+    assert found is not None
+    assert len(found.scores) == 1500
+    monkeypatch.delenv("CLUSTERNS_DATA")
+    with pytest.raises(UserError, match="STS-B dev.*CLUSTERNS_DATA.*--dev none"):
+        train(corpus, tmp_path / "run", recipe="simcse-bert-base", base="minibert", quiet=True)
+    assert not (tmp_path / "run").exists()
+
+
+def test_without_a_folder_a_plan_cannot_run(corpus: Path) -> None:
+    with pytest.raises(UserError, match="--output"):
+        plan_training(corpus).run()
