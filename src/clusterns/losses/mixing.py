@@ -1,0 +1,73 @@
+"""Mixed negatives (MixCSE): a little of one's own positive in somebody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from clusterns.losses.batch import Batch, Rows
+from clusterns.losses.part import Part, Terms, TermsOf
+
+
+class MixedNegatives(Part):
+    """Extra negatives m_k = share z2_k + (1 - share) z2_(k+1), mixed as raw vectors, without
+    gradient.
+
+    All of them are negatives of every anchor, but for the one that is mostly its own positive
+    (k = i - 1); the one with a ``share`` of it (k = i) is the mixed hard negative of the paper.
+
+    Args:
+        share: of a sentence's own positive in its mixed hard negative (lambda).
+        both_sides: the released code's second block as well: anchors mixed in the same way, each
+            against all positives but the one that it mostly belongs to.
+    """
+
+    citation = """
+@inproceedings{zhang2022mixcse,
+    title = "Unsupervised Sentence Representation via Contrastive Learning with Mixing Negatives",
+    author = "Zhang, Yanzhao and Zhang, Richong and Mensah, Samuel and Liu, Xudong and Mao, Yongyi",
+    booktitle = "Proceedings of AAAI",
+    year = "2022"
+}
+"""
+
+    def __init__(self, share: float = 0.2, *, both_sides: bool = False) -> None:
+        super().__init__()
+        if not 0 < share < 1:
+            raise ValueError(f"share must be between 0 and 1, got {share}")
+        self.share = share
+        self.both_sides = both_sides
+
+    def follow(self, batch: Batch, learn: bool) -> TermsOf:
+        """Mix the rows of all processes, each with the one behind it."""
+        n = len(batch.all_positives)
+        mixed_positives = self._mixed(batch.all_positives)
+        mixed_anchors = self._mixed(batch.all_anchors) if self.both_sides else None
+        self.columns = 2 * n if self.both_sides else n
+
+        def terms(rows: Rows) -> Terms:
+            negatives = [rows.anchors @ mixed_positives.T]
+            weights = [_all_but(negatives[0], (rows.targets - 1) % n)]
+            if mixed_anchors is not None:
+                negatives.append(mixed_anchors[rows.targets] @ rows.all_positives.T)
+                weights.append(_all_but(negatives[1], (rows.targets + 1) % n))
+            return Terms(negatives=torch.cat(negatives, 1), negative_weights=torch.cat(weights, 1))
+
+        return terms
+
+    def _mixed(self, vectors: Tensor) -> Tensor:
+        vectors = vectors.detach()
+        return F.normalize(vectors.roll(-1, 0).lerp(vectors, self.share), dim=-1)
+
+    def config(self) -> Mapping[str, Any]:
+        """Settings for the model card."""
+        return {"mixed_share": self.share, "mixed_both_sides": self.both_sides}
+
+
+def _all_but(cells: Tensor, left_out: Tensor) -> Tensor:
+    """Weights (n, N) of 1, and of 0 in one column of each row."""
+    return torch.ones_like(cells).scatter(1, left_out[:, None], 0.0)

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from clusterns.losses.contrastive import ContrastiveLoss
+from clusterns.losses.judge import Judge
+from tests.losses.by_hand import equal, info_nce_by_hand, views
+from tests.losses.oracle import cosine
+from tests.losses.test_cluster_ns import D, N, Vectors, features
+
+GROUPS = 3
+
+
+class Grouping(Vectors):
+    """A judge that knows the groups: rows i, i + 3, i + 6, ... are alike."""
+
+    def forward(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+        places = (rows["input_ids"][:, 0] - 1) % GROUPS
+        return {"sentence_embedding": torch.eye(GROUPS, dtype=torch.float64)[places]}
+
+
+def numbered(vectors: Tensor) -> dict[str, Tensor]:
+    found = features(vectors)
+    return {**found, "input_ids": torch.arange(1, N + 1)[:, None].repeat(1, 3)}
+
+
+def test_judged_pairs_contribute_nothing() -> None:
+    for some in views(2):
+        loss = ContrastiveLoss(Vectors(), parts=[Judge(Grouping(), above=0.9)])
+        ours = loss([numbered(view) for view in some])
+        theirs = info_nce_by_hand(some, lambda s, i: [], lambda i, j: (i - j) % GROUPS == 0)
+        assert ours.item() == pytest.approx(theirs.item(), abs=1e-9)
+        pairs = zip(torch.autograd.grad(ours, some), torch.autograd.grad(theirs, some), strict=True)
+        for a, b in pairs:
+            torch.testing.assert_close(a, b, atol=1e-9, rtol=1e-9)
+        same = N // GROUPS
+        assert loss.diagnostics()["judged_false_negatives"] == pytest.approx((same - 1) / (N - 1))
+
+
+def test_the_models_own_cosines_above_the_threshold(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The judge is the identity: what it finds alike can be read off the views.
+    def by_hand(some: list[Tensor], _: int) -> Tensor:
+        fixed = [view.detach() for view in some]
+        return info_nce_by_hand(
+            some, lambda s, i: [], lambda i, j: cosine(fixed[0][i], fixed[1][j]) > 0.3
+        )
+
+    equal(lambda: Judge(Vectors(), above=0.3), by_hand, 2, monkeypatch)
+
+
+def test_one_column_is_judged_once_for_both_views() -> None:
+    part = Judge(Vectors(), above=0.5)
+    anchors = torch.randn(N, D)
+    part.see(None, [features(anchors)], learn=True)
+    assert part._verdict is not None
+    assert part._verdict[0] is part._verdict[1]
+
+
+def test_a_judge_is_frozen_and_no_part_of_the_checkpoint() -> None:
+    judge = torch.nn.Sequential(torch.nn.Linear(2, 2))
+    loss = ContrastiveLoss(Vectors(), parts=[Judge(judge)])
+    assert not judge.training
+    assert not any(parameter.requires_grad for parameter in judge.parameters())
+    assert not list(loss.parameters())

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from clusterns.losses.batch import Batch
+from clusterns.losses.contrastive import ContrastiveLoss
+from clusterns.losses.third_view import SoftNegatives, ThirdViewNegatives
+from tests.losses.by_hand import equal, info_nce_by_hand
+from tests.losses.oracle import cosine
+from tests.losses.test_cluster_ns import N, Vectors
+
+
+def test_negatives_equal_plain_loops(monkeypatch: pytest.MonkeyPatch) -> None:
+    def by_hand(some: list[Tensor], _: int) -> Tensor:
+        return info_nce_by_hand(some, lambda s, i: [cosine(s[0][i], n) for n in s[2]])
+
+    equal(ThirdViewNegatives, by_hand, 3, monkeypatch)
+
+
+@pytest.mark.parametrize(("weight", "alpha", "beta"), [(1e-3, 0.1, 0.3), (2.0, 0.0, 0.05)])
+def test_soft_negatives_equal_plain_loops(
+    weight: float, alpha: float, beta: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def by_hand(some: list[Tensor], _: int) -> Tensor:
+        margins = []
+        for i in range(N):
+            delta = cosine(some[0][i], some[2][i]) - cosine(some[0][i], some[1][i])
+            margins.append((delta + alpha).clamp(min=0) + (-delta - beta).clamp(min=0))
+        return info_nce_by_hand(some, lambda s, i: []) + weight * sum(margins) / N
+
+    equal(lambda: SoftNegatives(weight, alpha, beta), by_hand, 3, monkeypatch)
+
+
+def test_a_soft_negative_within_the_margins_costs_nothing() -> None:
+    loss = ContrastiveLoss(Vectors(2), 1.0, parts=[SoftNegatives(1.0, alpha=0.1, beta=0.5)])
+    anchors = torch.eye(2)
+    below = torch.tensor([[0.8, 0.6], [0.6, 0.8]])  # cosine 0.8: 0.2 below the positive's
+    loss.compare(Batch.of(anchors, anchors, below))
+    assert loss.parts["soft_negative_loss"].item() == pytest.approx(0, abs=1e-6)
+    loss.compare(Batch.of(anchors, anchors, anchors))  # no lower: costs alpha
+    assert loss.parts["soft_negative_loss"].item() == pytest.approx(0.1, abs=1e-6)
+
+
+def test_margins_in_order() -> None:
+    with pytest.raises(ValueError, match="must not be above beta"):
+        SoftNegatives(alpha=0.4, beta=0.3)
