@@ -15,7 +15,7 @@ Pooling = Annotated[
     str | None,
     typer.Option(
         help="How a plain encoder's token vectors become one: cls, mean, max, lasttoken, "
-        "first-last-avg or embedding-avg.",
+        "first-last-avg, embedding-last-avg or embedding-avg.",
         show_default=False,
     ),
 ]

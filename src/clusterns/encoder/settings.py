@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import Field
 
 from clusterns.settings import Settings
 
 PoolingMode = Literal["auto", "cls", "mean"]
+Average = Literal[
+    "cls", "mean", "max", "lasttoken", "first-last-avg", "embedding-last-avg", "embedding-avg"
+]
+AVERAGES: tuple[str, ...] = get_args(Average)
 
 
 class EncoderSettings(Settings):
