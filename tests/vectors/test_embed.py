@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from clusterns.encoder.base import minibert_folder
 from clusterns.errors import UserError
-from clusterns.vectors.embed import Embedder, fingerprint, token_counts
+from clusterns.vectors.embed import Embedder, token_counts
 from clusterns.vectors.models import load_model
 from tests.hash_encoder import HashEncoder
 
@@ -85,19 +84,6 @@ def test_a_broken_cache_file_is_left_out(minibert: Any, tmp_path: Path) -> None:
     embed = Embedder(minibert, cache=tmp_path)
     embed(["a cat"])
     assert embed.encoded == 1
-
-
-def test_fingerprint_tells_models_apart_and_loads_alike(minibert: Any) -> None:
-    place = str(minibert_folder())
-    assert fingerprint(load_model(place, "mean")) == fingerprint(minibert)
-    assert fingerprint(load_model(place, "cls")) != fingerprint(minibert)
-    assert fingerprint(load_model(place, "mean", max_length=20)) != fingerprint(minibert)
-    changed = load_model(place, "mean")
-    with torch.no_grad():
-        next(iter(changed.parameters())).add_(1e-3)
-    assert fingerprint(changed) != fingerprint(minibert)
-    first_last = fingerprint(load_model(place, "first-last-avg"))
-    assert first_last != fingerprint(load_model(place, "embedding-avg"))
 
 
 def test_truncation_is_counted_in_tokens() -> None:

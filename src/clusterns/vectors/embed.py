@@ -7,7 +7,6 @@ sorted by tokens it is 2 %. So sentences go to it sorted by tokens, a few batche
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 import math
 import uuid
@@ -18,13 +17,13 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase
 
 from clusterns.errors import UserError
 from clusterns.files import whole_file
+from clusterns.vectors.fingerprint import fingerprint as fingerprint
 
 Vectors = NDArray[np.float32]
 Task = Literal["query", "document"]
@@ -178,34 +177,6 @@ def token_counts(model: Encoder, sentences: list[str]) -> list[int]:
 def _same_dimension(before: int | None, now: int) -> None:
     if before not in (None, now):
         raise UserError(f"the model's vectors changed from {before} to {now} numbers.")
-
-
-def fingerprint(model: Encoder) -> str:
-    """A digest of all that decides a model's vectors: weights, modules, tokeniser, prompts."""
-    digest = hashlib.sha256()
-    for part in (
-        repr(model),
-        getattr(model, "prompts", None),
-        getattr(model, "truncate_dim", None),
-        *filter(None, [getattr(model, "default_prompt_name", None)]),
-    ):
-        digest.update(repr(part).encode())
-    tokenizer = getattr(model, "tokenizer", None)
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    rules = json.loads(backend.to_str()) if backend else {"type": repr(type(tokenizer))}
-    # How the last batch was cut and padded is no property of the model.
-    rules |= {"truncation": None, "padding": None}
-    digest.update(json.dumps(rules).encode())
-    digest.update(repr(getattr(model, "max_seq_length", None)).encode())
-    state = getattr(model, "state_dict", None)
-    if state is None:
-        raise UserError("only a PyTorch model has a fingerprint, which caching needs.")
-    for name, tensor in state().items():
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        digest.update(
-            tensor.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes()
-        )
-    return digest.hexdigest()[:32]
 
 
 def _key(sentence: str, task: Task | None) -> bytes:

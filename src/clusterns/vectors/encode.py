@@ -23,7 +23,7 @@ from clusterns.vectors.devices import (
     ranges_of,
     text_encoder,
 )
-from clusterns.vectors.embed import fingerprint
+from clusterns.vectors.fingerprint import fingerprint
 from clusterns.vectors.given import GivenTexts
 from clusterns.vectors.manifest import (
     COMPLETE,

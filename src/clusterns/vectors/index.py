@@ -18,8 +18,8 @@ from clusterns.errors import UserError
 from clusterns.files import read_json, whole_folder, write_json
 from clusterns.locks import locked
 from clusterns.vectors.approximate import InvertedFile, is_installed
-from clusterns.vectors.embed import fingerprint
 from clusterns.vectors.encode import encode_corpus
+from clusterns.vectors.fingerprint import fingerprint
 from clusterns.vectors.folder import VectorFolder
 from clusterns.vectors.given import GivenTexts
 from clusterns.vectors.manifest import COMPLETE, MANIFEST

@@ -1,0 +1,110 @@
+"""Which model it is: a digest of all that decides its vectors, and of nothing else.
+
+Not of how the libraries print or name things: a folder of vectors that was begun can be gone on
+with after an upgrade. So weights count without their names, modules by the name of their class and
+by what is configured other than off, and versions, names and what concerns training do not count.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel
+
+from clusterns.errors import UserError
+
+# Of an encoder's configuration: where it came from, and what only training or decoding uses.
+_NO_MATTER = re.compile(
+    r"_.*|.*version|architectures|.*dtype|.*dropout.*|initializer_.*|output_.*|return_dict|use_cache"
+    r"|tie_.*|gradient_checkpointing|id2label|label2id|problem_type|is_decoder|add_cross_attention"
+    r"|chunk_size_feed_forward|transformers_weights"
+)
+_CLASS_PATH = re.compile(r"[a-z_]\w*(\.\w+)*\.([A-Z]\w*)")
+
+
+def fingerprint(model: Any) -> str:
+    """A digest of all that decides a model's vectors: weights, modules, tokeniser, prompts."""
+    if not isinstance(model, torch.nn.Module):
+        raise UserError("only a PyTorch model has a fingerprint, which caching needs.")
+    facts = {
+        "modules": list(_modules(model)),
+        "tokeniser": _tokeniser(getattr(model, "tokenizer", None)),
+        "max_length": getattr(model, "max_seq_length", None),
+        "prompts": getattr(model, "prompts", None),
+        "prompt": getattr(model, "default_prompt_name", None),
+        "truncate_dim": getattr(model, "truncate_dim", None),
+    }
+    digest = hashlib.sha256(json.dumps(_switched_on(facts), sort_keys=True).encode())
+    for tensor in model.state_dict().values():
+        # Whole numbers are tables of positions, which libraries keep now and then.
+        if tensor.is_floating_point():
+            digest.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
+            flat = tensor.detach().cpu().contiguous().flatten()
+            digest.update(flat.view(torch.uint8).numpy())
+    return digest.hexdigest()[:32]
+
+
+def _modules(model: torch.nn.Module) -> Iterator[dict[str, Any]]:
+    """What is configured in each part of a model; the encoders themselves are one part each."""
+    for child in model.children():
+        kind = type(child).__name__
+        if isinstance(child, PreTrainedModel):
+            config = child.config.to_diff_dict()
+            used = {key: value for key, value in config.items() if not _NO_MATTER.fullmatch(key)}
+            yield {"kind": config.get("model_type"), "config": used}
+            continue
+        holds_encoder = any(isinstance(part, PreTrainedModel) for part in child.children())
+        config = getattr(child, "get_config_dict", None)
+        if config is not None and not holds_encoder:
+            yield {"kind": kind, "config": config()}
+        elif not holds_encoder and child.extra_repr():
+            yield {"kind": kind, "config": child.extra_repr()}
+        else:
+            yield {"kind": kind}
+        yield from _modules(child)
+
+
+def _tokeniser(tokeniser: Any) -> dict[str, Any]:
+    """The rules of a tokeniser, and its words in the order of their numbers."""
+    backend = getattr(tokeniser, "backend_tokenizer", None)
+    if backend is not None:
+        rules = json.loads(backend.to_str())
+        # How the last batch was cut and padded is no property of the model.
+        return {
+            **rules,
+            "truncation": None,
+            "padding": None,
+            "version": None,
+            "split_special_tokens": getattr(tokeniser, "split_special_tokens", None),
+            "chat_template": getattr(tokeniser, "chat_template", None),
+        }
+    vocabulary: Any = getattr(tokeniser, "get_vocab", dict)()
+    if isinstance(vocabulary, dict):
+        vocabulary = sorted(vocabulary, key=lambda word: int(vocabulary[word]))
+    return {
+        "kind": type(tokeniser).__name__,
+        "words": list(vocabulary),
+        "stop_words": sorted(getattr(tokeniser, "stop_words", ())),
+        "lower_case": getattr(tokeniser, "do_lower_case", None),
+    }
+
+
+def _switched_on(value: Any) -> Any:
+    """Configuration without what is off or empty, so that an option that a library adds, off at
+    first, changes nothing; and classes without the module that they lie in."""
+    if isinstance(value, dict):
+        kept = {str(key): _switched_on(item) for key, item in value.items()}
+        return {k: v for k, v in kept.items() if v is not None and v is not False and v != {}}
+    if isinstance(value, list | tuple):
+        return [_switched_on(item) for item in value]
+    if isinstance(value, str):
+        path = _CLASS_PATH.fullmatch(value)
+        return path[2] if path else value or None
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    return str(value)
