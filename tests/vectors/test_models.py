@@ -59,6 +59,26 @@ def test_max_length(tmp_path: Path) -> None:
     np.testing.assert_allclose(a, b, atol=1e-6)
 
 
+def test_kind_of_numbers_prompt_and_first_numbers(tmp_path: Path) -> None:
+    plain = load_model("minibert", "mean")
+    plain.prompts = {"title": "a title: "}
+    plain.save(str(tmp_path))
+    half = load_model(str(tmp_path), dtype="bfloat16")
+    assert {parameter.dtype for parameter in half.parameters()} == {torch.bfloat16}
+    np.testing.assert_allclose(half.encode(SENTENCES), plain.encode(SENTENCES), atol=0.05)
+    titled = load_model(str(tmp_path), prompt_name="title")
+    expected = plain.encode([f"a title: {sentence}" for sentence in SENTENCES])
+    np.testing.assert_allclose(titled.encode(SENTENCES), expected, atol=1e-5)
+    short = load_model(str(tmp_path), truncate_dim=7)
+    np.testing.assert_allclose(short.encode(SENTENCES), plain.encode(SENTENCES)[:, :7], atol=1e-5)
+    with pytest.raises(UserError, match=r"--prompt-name subject: the prompts of .* are .*title"):
+        load_model(str(tmp_path), prompt_name="subject")
+    with pytest.raises(UserError, match=r"--truncate-dim 300: the vectors of .* have 256"):
+        load_model(str(tmp_path), truncate_dim=300)
+    with pytest.raises(UserError, match="--device cuda:99: "):
+        load_model(str(tmp_path), device="cuda:99")
+
+
 @pytest.mark.parametrize(
     ("name", "pooling", "says"),
     [

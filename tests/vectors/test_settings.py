@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.vectors.settings import Share
+from clusterns.vectors.settings import Share, check_device_name
 
 
 def test_shares_are_disjoint_and_whole() -> None:
@@ -17,3 +17,11 @@ def test_shares_are_disjoint_and_whole() -> None:
 def test_no_share(text: str) -> None:
     with pytest.raises(UserError, match="counted from 0, such as 0/4 to 3/4"):
         Share.parse(text)
+
+
+def test_names_of_devices() -> None:
+    for name in ("cpu", "cuda", "cuda:12", "mps"):
+        assert check_device_name(name) == name
+    for name in ("gpu", "cuda:", "cuda:a", "", "meta"):
+        with pytest.raises(UserError, match="a device is cpu, cuda"):
+            check_device_name(name)

@@ -14,6 +14,8 @@ from clusterns.encoder.base import is_sentence_transformer, resolve_base
 from clusterns.encoder.settings import AVERAGES
 from clusterns.encoder.word_vectors import load_word_vectors
 from clusterns.errors import UserError
+from clusterns.vectors.devices import check_devices
+from clusterns.vectors.settings import DType
 
 # A half-precision checkpoint would otherwise run in half precision, which a CPU does slowly and
 # less exactly; and only safetensors are read, never a pickle.
@@ -25,6 +27,10 @@ def load_model(
     pooling: str | None = None,
     max_length: int | None = None,
     device: str | None = None,
+    *,
+    dtype: DType = "float32",
+    prompt_name: str | None = None,
+    truncate_dim: int | None = None,
 ) -> SentenceTransformer:
     """Load MODEL as something with ``encode``.
 
@@ -34,7 +40,13 @@ def load_model(
         pooling: how a plain encoder's token vectors become one; needed there, refused elsewhere.
         max_length: tokens to read of each sentence instead of what the model says.
         device: where to run; by default the best there is.
+        dtype: kind of the weights and of the work.
+        prompt_name: which of the model's prompts to put before each text; by default the one that
+            it names itself, if any.
+        truncate_dim: how many of a vector's first numbers to keep.
     """
+    if device is not None:
+        check_devices([device])
     path = Path(name)
     if path.is_file():
         _refuse(pooling, name, "word vectors are averaged")
@@ -43,7 +55,17 @@ def load_model(
         model = _load_transformer(model_place(name), pooling, device)
     if max_length is not None:
         model.max_seq_length = max_length
-    return model.eval()
+    if prompt_name is not None:
+        if prompt_name not in model.prompts:
+            known = ", ".join(model.prompts) or "none"
+            raise UserError(f"--prompt-name {prompt_name}: the prompts of {name} are {known}.")
+        model.default_prompt_name = prompt_name
+    if truncate_dim is not None:
+        whole = model.get_embedding_dimension()
+        if whole is not None and truncate_dim > whole:
+            raise UserError(f"--truncate-dim {truncate_dim}: the vectors of {name} have {whole}.")
+        model.truncate_dim = truncate_dim
+    return model.to(getattr(torch, dtype)).eval()
 
 
 def model_place(name: str) -> str:

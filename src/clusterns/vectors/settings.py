@@ -12,7 +12,23 @@ from clusterns.errors import UserError
 from clusterns.settings import Settings
 
 Format = Literal["parquet", "npy"]
+DType = Literal["float32", "float16", "bfloat16"]
 Precision = Literal["float32", "int8", "uint8", "binary", "ubinary"]
+
+
+class Loading(Settings):
+    """How a model is opened, which its vectors depend on."""
+
+    pooling: str | None = None
+    """How a plain encoder's token vectors become one."""
+    max_length: int | None = None
+    """Tokens to read of a text instead of what the model says."""
+    dtype: DType = "float32"
+    """Kind of its weights and of its work."""
+    prompt_name: str | None = None
+    """Which of its prompts to put before each text."""
+    truncate_dim: int | None = None
+    """How many of a vector's first numbers to keep."""
 
 
 class EncodeSettings(Settings):
@@ -32,6 +48,13 @@ class EncodeSettings(Settings):
     """Column of the ids. None: the number of the row, from 0."""
     text: bool = True
     """Keep the texts beside their vectors, which a search shows."""
+
+
+def check_device_name(name: str) -> str:
+    """Refuse what cannot be the name of a device, before PyTorch is asked whether it is there."""
+    if re.fullmatch(r"(cpu|cuda|mps|xpu|hpu|npu|mlu|musa|xla|privateuseone)(:\d+)?", name) is None:
+        raise UserError(f"--device {name}: a device is cpu, cuda, cuda:1, mps or the like.")
+    return name
 
 
 @dataclass(frozen=True)
