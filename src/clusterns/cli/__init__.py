@@ -9,6 +9,7 @@ import typer
 from clusterns.cli.compare import compare
 from clusterns.cli.encode import encode
 from clusterns.cli.evaluate import evaluate
+from clusterns.cli.explore import explore
 from clusterns.cli.inspect import inspect
 from clusterns.cli.quickstart import quickstart
 from clusterns.cli.recipes import recipes
@@ -24,7 +25,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (quickstart, train, recipes, evaluate, compare, encode, search, inspect):
+COMMANDS = (quickstart, train, recipes, evaluate, compare, encode, search, explore, inspect)
+for command in COMMANDS:
     app.command()(command)
 
 

@@ -30,12 +30,9 @@ def plot_alignment_uniformity(models: Sequence[Results], path: Path) -> None:
         raise UserError(
             "the picture needs models with the suites geometry and sts, all seven sets of it."
         )
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-        from matplotlib.lines import Line2D
-    except ImportError as error:
-        raise UserError("pictures need matplotlib: pip install 'clusterns[plots]'.") from error
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise UserError(f"{path}: a picture is a .png, .svg or .pdf file.")

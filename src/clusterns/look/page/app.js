@@ -1,0 +1,359 @@
+// The page: what is chosen, what is asked for, and what is shown where.
+
+import { ask, get, numbers, Texts } from "./api.js";
+import { changeColour, css, packed, topicColour } from "./colour.js";
+import { MapView } from "./map.js";
+import { element, many, Panels } from "./panels.js";
+
+const $ = (id) => document.getElementById(id);
+const texts = new Texts();
+const maps = {}; // "model/kind" -> positions
+let scene, topics, change, views = [], panels;
+const state = { model: 0, kind: "pca", colour: "topic", tab: "found", topic: null, sentence: null, selection: null, found: null };
+
+const dark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+const topicName = (topic) => topic < 0 ? "belongs nowhere" : scene.topics[topic]?.words.slice(0, 2).join(" · ") || `topic ${topic}`;
+
+// ---- the map
+
+const shownModels = () => state.model === "both" ? [1, 0] : [state.model];
+
+async function positions(model, kind) {
+  const key = `${model}/${kind}`;
+  if (!maps[key]) {
+    const whole = await numbers(`api/map/${key}`, Uint16Array);
+    maps[key] = Float32Array.from(whole, (value) => value / 65535);
+  }
+  return maps[key];
+}
+
+async function arrange() {
+  const models = shownModels(), place = $("maps");
+  while (views.length > models.length) views.pop().box.remove();
+  while (views.length < models.length) views.push(new MapView(place, "", events));
+  place.classList.toggle("both", models.length > 1);
+  for (const [n, model] of models.entries()) {
+    views[n].rename(models.length > 1 ? scene.models[model].name : "");
+    views[n].lassoing = $("lasso").getAttribute("aria-pressed") === "true";
+    const xy = await positions(model, state.kind);
+    if (shownModels()[n] === model) views[n].place(xy, true);
+  }
+  paint();
+  focus();
+}
+
+function paint() {
+  const style = getComputedStyle(document.documentElement), ink = {};
+  for (const name of ["text", "kept", "gained", "lost", "hit", "lasso", "background"]) ink[name] = style.getPropertyValue(`--map-${name}`).trim();
+  const background = packed(ink.background.match(/\w\w/g).map((hex) => parseInt(hex, 16)));
+  const colours = new Uint32Array(scene.count), isDark = dark();
+  if (state.colour === "topic") {
+    const table = new Map();
+    for (let i = 0; i < colours.length; i++) {
+      if (!table.has(topics[i])) table.set(topics[i], packed(topicColour(topics[i], isDark)));
+      colours[i] = table.get(topics[i]);
+    }
+  } else {
+    const table = Array.from({ length: 256 }, (_, v) => packed(changeColour(v / 255, isDark)));
+    for (let i = 0; i < colours.length; i++) colours[i] = table[change[i]];
+  }
+  const labels = state.colour === "topic" ? labelsOf(isDark) : [];
+  for (const view of views) view.paint(colours, background, ink, labels);
+  $("legend").hidden = state.colour === "topic";
+}
+
+let members; // of each topic, at most 400, which is enough to find its middle
+function labelsOf(isDark) {
+  if (!members) {
+    members = scene.topics.map(() => []);
+    for (let i = 0; i < topics.length; i++) if (topics[i] >= 0 && members[topics[i]].length < 400) members[topics[i]].push(i);
+  }
+  return scene.topics.map((topic) => ({
+    text: topicName(topic.id), points: members[topic.id], colour: labelColour(topicColour(topic.id, isDark), isDark), size: topic.size,
+  })).sort((a, b) => b.size - a.size);
+}
+const labelColour = (colour, isDark) => colour.map((value) => Math.round(isDark ? value + (255 - value) * 0.35 : value * 0.62));
+
+// What stands out: the chosen topic, the lasso's sentences, or those that were found.
+function focus() {
+  let faded = null;
+  const others = (keep) => { const all = new Uint8Array(scene.count).fill(1); keep.forEach((i) => { all[i] = 0; }); return all; };
+  const marks = { hits: [], chosen: -1 };
+  if (state.tab === "topics" && state.topic !== null) {
+    faded = new Uint8Array(scene.count);
+    for (let i = 0; i < faded.length; i++) faded[i] = topics[i] === state.topic ? 0 : 1;
+  } else if (state.tab === "selected" && state.selection) faded = others(state.selection.ids);
+  else if (state.tab === "selected" && state.sentence) {
+    const { id, models } = state.sentence, [first, second] = models;
+    marks.chosen = id;
+    marks.kept = (second ? first.hits.filter((hit) => hit.mark === "kept") : first.hits).map((hit) => hit.id);
+    marks.gained = second ? first.hits.filter((hit) => hit.mark === "gained").map((hit) => hit.id) : [];
+    marks.lost = second ? second.hits.filter((hit) => hit.mark === "lost").map((hit) => hit.id) : [];
+    faded = others([id, ...marks.kept, ...marks.gained, ...marks.lost]);
+  } else if (state.tab === "found" && state.found) {
+    const shown = state.model === "both" ? state.found.models : [state.found.models[state.model]];
+    marks.hits = [...new Set(shown.flatMap((model) => model.hits.map((hit) => hit.id)))];
+    faded = others(marks.hits);
+  }
+  for (const view of views) {
+    view.fade(faded);
+    view.mark(marks);
+  }
+}
+
+const events = {
+  hover(point, x, y, around) {
+    const tip = $("tip");
+    tip.hidden = point < 0;
+    if (point < 0) return;
+    const tell = () => {
+      const one = texts.get(point);
+      tip.replaceChildren(...(one ? [element("b", {}, one.name || topicName(one.topic)), one.text || "(empty)"] : ["…"]));
+      const stage = $("stage"), flip = x > stage.clientWidth * 0.6;
+      tip.style.left = `${Math.max(8, flip ? x - tip.offsetWidth - 14 : x + 14)}px`;
+      tip.style.top = `${Math.min(stage.clientHeight - tip.offsetHeight - 8, y + 12)}px`;
+    };
+    tip.dataset.id = point;
+    tell();
+    if (!texts.get(point)) texts.fetch([point, ...around]).then(() => tip.dataset.id === String(point) && tell()).catch(() => {});
+  },
+  choose(point) { if (point >= 0) open(point); else clear(); },
+  select(points) { if (points.length) select(points); },
+  moved(view) { views.forEach((other) => other !== view && other.follow(view)); },
+};
+
+// ---- what is asked for
+
+let asking;
+async function search() {
+  const query = $("query").value.trim();
+  asking?.abort();
+  if (!query) { state.found = null; show("found"); return; }
+  asking = new AbortController();
+  try {
+    const answer = await ask("api/search", { query }, asking.signal);
+    answer.models.forEach((model) => texts.remember(model.hits));
+    state.found = answer;
+    show("found");
+    tell(`${many(answer.models[0].hits.length, "sentence")} found`);
+  } catch (error) {
+    if (error.name !== "AbortError") fail(error);
+  }
+}
+
+async function open(id) {
+  try {
+    const answer = await ask("api/sentence", { id });
+    answer.models.forEach((model) => texts.remember(model.hits));
+    state.sentence = answer;
+    state.selection = null;
+    show("selected");
+    views.forEach((view) => view.show(id));
+    tell("Sentence opened");
+  } catch (error) { fail(error); }
+}
+
+async function select(points) {
+  try {
+    // A hundred thousand numbers are a large question: of many, some stand for all.
+    const step = Math.max(1, Math.ceil(points.length / 5000)), some = points.filter((_, n) => n % step === 0);
+    const answer = await ask("api/selection", { ids: some });
+    const scale = points.length / some.length;
+    answer.count = points.length;
+    answer.topics.forEach((one) => { one.count = Math.round(one.count * scale); });
+    texts.remember(answer.sentences);
+    state.selection = { ...answer, ids: points };
+    state.sentence = null;
+    press("lasso", false);
+    show("selected");
+    tell(`${many(points.length, "sentence")} selected`);
+  } catch (error) { fail(error); }
+}
+
+function clear() {
+  state.sentence = state.selection = null;
+  state.topic = null;
+  show(state.tab === "selected" ? "found" : state.tab);
+}
+
+function fail(error) {
+  panels.message(error.message === "Failed to fetch" ? "The server has stopped." : `That did not work: ${error.message}`);
+}
+
+// ---- what is listed
+
+async function show(tab) {
+  state.tab = tab;
+  $("tab-selected").hidden = !(state.sentence || state.selection);
+  for (const button of $("tabs").children) {
+    const chosen = button.id === `tab-${tab}`;
+    button.setAttribute("aria-selected", String(chosen));
+    button.tabIndex = chosen ? 0 : -1;
+  }
+  $("panel").setAttribute("aria-labelledby", `tab-${tab}`);
+  focus();
+  if (tab === "found") {
+    if (state.found) panels.found(state.found);
+    else panels.welcome(scene.count, scene.samples);
+  } else if (tab === "topics") panels.topics(scene.topics, scene.nowhere, state.topic);
+  else if (tab === "selected") {
+    if (state.sentence) panels.sentence(state.sentence, scene.models.map((model) => model.name));
+    else panels.selection(state.selection);
+  } else {
+    try {
+      scene.changed ||= (await ask("api/changed", { count: 100 })).sentences;
+      texts.remember(scene.changed);
+      if (state.tab === "changed") panels.changed(scene.change, scene.changed, scene.models.map((model) => model.name));
+    } catch (error) { fail(error); }
+  }
+}
+
+const context = {
+  colourOf: (topic) => topicColour(topic, dark()),
+  changeColour: (share) => changeColour(share, dark()),
+  topicName,
+  open,
+  pick(topic) {
+    state.topic = topic;
+    show("topics");
+    const at = document.querySelector(`[data-topic="${topic}"]`);
+    at?.focus({ preventScroll: true });
+    at?.scrollIntoView({ block: "nearest" });
+  },
+  point(id) { views.forEach((view) => { view.hovered = id; view.drawOver(); }); },
+};
+
+// ---- buttons and keys
+
+function choice(group, options, chosen, choose) {
+  const place = $(group);
+  place.hidden = options.length < 2;
+  place.replaceChildren(...options.map(([value, label, title]) => element("button", {
+    "aria-pressed": String(value === chosen), title, "data-value": value,
+    onclick: () => { choose(value); place.querySelector('[aria-pressed="true"]')?.focus(); },
+  }, label)));
+}
+
+function press(id, on) {
+  $(id).setAttribute("aria-pressed", String(on));
+  if (id === "lasso") views.forEach((view) => { view.lassoing = on; view.box.classList.toggle("lassoing", on); });
+}
+
+function buttons() {
+  const models = scene.models.map((model, n) => [n, model.name, n ? "The map of the model to compare with" : "The map of the model"]);
+  if (models.length > 1) models.push(["both", "Both", "Both maps side by side"]);
+  choice("models", models, state.model, (value) => { state.model = value; buttons(); arrange(); });
+  choice("colours", scene.change ? [["topic", "Topics", "Colour by topic"], ["change", "Change", "Colour by how many neighbours changed"]] : [],
+    state.colour, (value) => { state.colour = value; buttons(); paint(); });
+  choice("kinds", scene.kinds.map((kind) => [kind, kind.toUpperCase(), kind === "pca" ? "The two directions of most variance" : "Near stays near"]),
+    state.kind, (value) => { state.kind = value; buttons(); arrange(); });
+}
+
+function cycle(group) {
+  const all = [...$(group).children];
+  if (all.length < 2) return;
+  const at = all.findIndex((button) => button.getAttribute("aria-pressed") === "true");
+  all[(at + 1) % all.length].click();
+}
+
+function tell(text) { $("status").textContent = text; }
+
+function theme() {
+  document.documentElement.dataset.theme = dark() ? "light" : "dark";
+  try { localStorage.setItem("theme", document.documentElement.dataset.theme); } catch { /* private window */ }
+  paint();
+  show(state.tab);
+}
+
+function listen() {
+  let timer;
+  $("query").addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(search, 90); });
+  $("query").addEventListener("keydown", (event) => {
+    if (event.key === "ArrowDown") { document.querySelector("#panel button.row")?.focus(); event.preventDefault(); }
+  });
+  $("search").addEventListener("submit", (event) => { event.preventDefault(); search(); });
+  for (const button of $("tabs").children) button.addEventListener("click", () => show(button.id.slice(4)));
+  $("tabs").addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const open = [...$("tabs").children].filter((button) => !button.hidden);
+    const next = open[(open.indexOf(document.activeElement) + step + open.length) % open.length];
+    next.focus();
+    next.click();
+  });
+  $("lasso").addEventListener("click", () => press("lasso", $("lasso").getAttribute("aria-pressed") !== "true"));
+  $("fit").addEventListener("click", () => views[0].fit());
+  $("theme").addEventListener("click", theme);
+  $("help").addEventListener("click", () => $("keys").showModal());
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { paint(); show(state.tab); });
+  document.addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || $("keys").open) return;
+    if (event.key === "Escape") {
+      if ($("query").value) { $("query").value = ""; state.found = null; }
+      press("lasso", false);
+      clear();
+      return;
+    }
+    if (event.target.matches("input")) return;
+    const keys = {
+      "/": () => { $("query").focus(); $("query").select(); },
+      m: () => cycle("models"), c: () => cycle("colours"),
+      l: () => $("lasso").click(), v: () => events.select(views[0].inView()),
+      0: () => views[0].fit(), "?": () => $("keys").showModal(),
+    };
+    const act = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (act) { event.preventDefault(); act(); }
+  });
+}
+
+// The better projection is on its way: the points move to it when it is there.
+async function wait() {
+  $("pending").hidden = !scene.pending;
+  if (!scene.pending) return;
+  $("pending").textContent = scene.pending;
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  try {
+    const now = await get("api/scene"), better = now.kinds.find((kind) => !scene.kinds.includes(kind));
+    scene.kinds = now.kinds;
+    scene.pending = now.pending;
+    if (better) {
+      state.kind = better;
+      for (const view of views) view.fitted = true;
+      buttons();
+      await arrange();
+      views[0].fit();
+    }
+  } catch { return; }
+  wait();
+}
+
+async function begin() {
+  try { document.documentElement.dataset.theme = localStorage.getItem("theme") || ""; } catch { /* private window */ }
+  panels = new Panels($("panel"), context);
+  try {
+    [scene, topics] = await Promise.all([get("api/scene"), numbers("api/topics", Int16Array)]);
+    if (scene.change) change = await numbers("api/change", Uint8Array);
+  } catch (error) { return fail(error); }
+  state.kind = scene.kinds.at(-1);
+  $("title").textContent = scene.title;
+  document.title = `${scene.title} · clusterns`;
+  $("about").textContent = `${many(scene.count, "sentence")} · ${scene.models.map((model) => model.name).join(" and ")}`;
+  $("tab-changed").hidden = !scene.change;
+  $("app").classList.toggle("comparing", scene.models.length > 1);
+  texts.remember(scene.samples);
+  const legend = [0, 0.25, 0.5, 0.75, 1].map((share) => {
+    const box = element("i");
+    box.style.setProperty("--colour", css(changeColour(share, dark())));
+    return box;
+  });
+  $("legend").replaceChildren("all neighbours stayed ", ...legend, " all are new");
+  listen();
+  buttons();
+  await arrange();
+  show("found");
+  $("app").removeAttribute("aria-busy");
+  performance.mark("ready");
+  wait();
+}
+
+begin();

@@ -1,0 +1,146 @@
+"""The sentences that a command is about, and their index with a model, built once and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sentence_transformers import SentenceTransformer
+
+from clusterns.console import say
+from clusterns.corpus.formats import Columns
+from clusterns.corpus.prepare import default_cache, prepare_corpus
+from clusterns.corpus.sources import find_sources
+from clusterns.encoder.base import load_base, resolve_base, without_training_parts
+from clusterns.errors import UserError
+from clusterns.look.lens import Lens
+from clusterns.training.build import build_model
+from clusterns.training.folder import RunFolder
+from clusterns.training.recipe import load_recipe
+from clusterns.vectors.embed import fingerprint
+from clusterns.vectors.given import GivenTexts
+from clusterns.vectors.index import Index
+from clusterns.vectors.manifest import COMPLETE, MANIFEST
+from clusterns.vectors.models import load_model
+
+BASE = "base"
+INDEX = "index"  # in a run folder
+EMBEDDED_AT_A_TIME = 64
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """Texts with the numbers of their lines or rows, from 1; lines without text are left out."""
+
+    texts: list[str]
+    lines: list[int]
+
+
+def read_sentences(corpus: Sequence[str], column: str | None, most: int | None = None) -> Sentences:
+    """Read files, folders or Hub datasets as they are, doubles included."""
+    texts: list[str] = []
+    lines: list[int] = []
+    line = 0
+    for source in find_sources(corpus):
+        for batch in source.rows(Columns(column, None), lambda _: None):
+            for text in batch["text"].to_pylist():
+                line += 1
+                if text and text.strip():
+                    texts.append(text)
+                    lines.append(line)
+            if most is not None and len(texts) >= most:
+                return Sentences(texts[:most], lines[:most])
+    if not texts:
+        raise UserError(f"there is no text in {', '.join(corpus)}.")
+    return Sentences(texts, lines)
+
+
+def index_of(
+    model: SentenceTransformer, name: str, texts: Sequence[str], names: Sequence[str] | None = None
+) -> Index:
+    """The index of texts with a model, in the cache."""
+    given = GivenTexts.of(texts, names)
+    folder = (
+        default_cache().parent / "vectors" / f"{fingerprint(model)[:16]}-{given.identity()[:16]}"
+    )
+    if not (folder / COMPLETE).is_file():
+        say(f"Embedding {len(texts):,} sentences with {name}, once.")
+    return Index.build(folder, model, texts, names, model_name=name, batch_size=EMBEDDED_AT_A_TIME)
+
+
+def index_of_run(run: Path, model: SentenceTransformer) -> Index:
+    """The index over the corpus of a run, in the run folder."""
+    folder = RunFolder(run)
+    place = run / INDEX
+    if (place / COMPLETE).is_file():
+        return Index.open(place, model, model_name=str(run))
+    reading = folder.record["corpus"].get("reading")
+    if reading is None:
+        raise UserError(f"{run} was stopped before its index: `clusterns quickstart --again`.")
+    texts = prepare_corpus(**reading).dataset["text"]
+    say(f"Embedding {len(texts):,} sentences with {run}, once.")
+    return Index.build(place, model, texts, model_name=str(run), batch_size=EMBEDDED_AT_A_TIME)
+
+
+def open_lens(
+    name: str,
+    corpus: Sequence[str],
+    *,
+    pooling: str | None = None,
+    max_length: int | None = None,
+    column: str | None = None,
+    most: int | None = None,
+) -> Lens:
+    """A model over the sentences of ``corpus``; without one, over the text of the run.
+
+    ``corpus`` may also be one folder that `clusterns encode` wrote.
+    """
+    if not corpus and not RunFolder(Path(name)).is_finished:
+        raise UserError(f"{name} is no finished run with a corpus of its own: name a file of text.")
+    vectors = len(corpus) == 1 and (Path(corpus[0]) / MANIFEST).is_file()
+    sentences = None if vectors or not corpus else read_sentences(corpus, column, most)
+    model = load_model(name, pooling, max_length)
+    if vectors:
+        index = Index.open(Path(corpus[0]), model, model_name=name)
+        if index.texts.null_count:
+            raise UserError(f"{corpus[0]} keeps no text: encode it again, or name the text itself.")
+    elif sentences is not None:
+        index = index_of(model, short(name), sentences.texts)
+    else:
+        index = index_of_run(Path(name), model)
+    return Lens(short(name), model, index)
+
+
+def open_other(
+    name: str, first: Lens, run: Path, pooling: str | None = None, max_length: int | None = None
+) -> Lens:
+    """Another model over the same sentences; "base" is the one that the run began with."""
+    texts = first.index.texts.to_pylist()
+    names = None if first.index.names is None else first.index.names.to_pylist()
+    if name == BASE:
+        model, shown = base_of(run)
+    else:
+        model, shown = load_model(name, pooling, max_length), short(name)
+    if shown == first.name:
+        shown = f"{shown} (other)"
+    return Lens(shown, model, index_of(model, shown, texts, names))
+
+
+def base_of(run: Path) -> tuple[SentenceTransformer, str]:
+    """The model that a run began with, and its name."""
+    folder = RunFolder(run)
+    if not folder.is_run:
+        raise UserError(f"--against base: {run} is no run folder; name the model to compare with.")
+    recipe = load_recipe(str(folder.recipe_file))
+    if recipe.templates:
+        model = without_training_parts(build_model(recipe))
+    else:
+        model = load_base(resolve_base(recipe.base), recipe.pooling)
+    return model.eval(), f"{short(recipe.base or 'base')} (base)"
+
+
+def short(name: str) -> str:
+    """What to call a model or a file on a page: the end of its path."""
+    path = Path(name)
+    return path.parent.name if path.name == "model" and path.parent.name else path.name or name

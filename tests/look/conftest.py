@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clusterns.look.lens import Lens
+from clusterns.look.scene import Scene
+from clusterns.look.server import listen, server_of
+from clusterns.look.topics import find_topics
+from clusterns.vectors.index import Index
+from clusterns.vectors.models import load_model
+
+SUBJECTS = {
+    "sea": "harbour ship sailor wave anchor coast tide island".split(),
+    "law": "court judge verdict appeal lawyer witness statute trial".split(),
+    "cell": "protein membrane enzyme nucleus tissue bacteria genome cell".split(),
+}
+NASTY = [
+    "<script>window.pwned = 1</script>",
+    "<img src=x onerror='window.pwned = 1'> and <b>bold</b> &amp; &lt;i&gt;",
+    '"><svg onload="window.pwned=1">',
+    "javascript:alert(1) ${7*7} {{7*7}}",
+    "مرحبا بالعالم هذا نص من اليمين إلى اليسار",
+    "שלום \u202egnorw eb dluow siht\u202c עולם",
+    "emoji 👩‍👩‍👧‍👦 🏳️‍🌈 🇨🇭 👍🏽 in a family",
+    "日本語の文章には空白がありません",
+    "हिन्दी में एक वाक्य है",
+    "control \x07 bell and \x1b[31m red",
+    "long " * 2000,
+    "x" * 10_000,
+    "Zalgo t̷̢̛̖e̶̝͒x̵͇̌t̶̰̔",
+]
+
+
+def subject_texts(count: int = 120) -> list[str]:
+    """Sentences about three subjects, in turn."""
+    generator = random.Random(0)
+    words = list(SUBJECTS.values())
+    return [" ".join(generator.choices(words[i % 3], k=6)) + f" {i}" for i in range(count)]
+
+
+@pytest.fixture(scope="session")
+def texts() -> list[str]:
+    return [*subject_texts(), *NASTY]
+
+
+@pytest.fixture(scope="session")
+def lenses(
+    tiny_bert: Path, texts: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> list[Lens]:
+    """Two models over the same sentences."""
+    made = []
+    for pooling in ("mean", "max"):
+        model = load_model(str(tiny_bert), pooling, device="cpu")
+        folder = tmp_path_factory.mktemp("index") / pooling
+        index = Index.build(folder, model, texts, model_name=pooling, progress=False)
+        made.append(Lens(f"{pooling} pooling", model, index))
+    return made
+
+
+@pytest.fixture(scope="session")
+def scene(lenses: list[Lens], texts: list[str]) -> Scene:
+    topics = find_topics(lenses[0].vectors, texts, 5, progress=False)
+    return Scene("<b>nasty</b>.txt", lenses, topics)
+
+
+@pytest.fixture(scope="session")
+def address(scene: Scene) -> Iterator[str]:
+    """The scene's server, at work."""
+    where = listen(0)
+    server = server_of(scene)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [where]}, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    yield f"http://127.0.0.1:{where.getsockname()[1]}"
+    server.should_exit = True
+    thread.join(timeout=20)
+    where.close()

@@ -1,0 +1,307 @@
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+
+from clusterns.errors import UserError
+from clusterns.look.scene import Scene
+from clusterns.look.server import LARGEST, listen
+
+
+def call(
+    address: str,
+    path: str,
+    body: bytes | dict[str, Any] | None = None,
+    headers: dict[str, str] | None = None,
+    method: str | None = None,
+) -> tuple[int, dict[str, str], bytes]:
+    """One request as it is, without a browser's manners."""
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=30)
+    content = json.dumps(body).encode() if isinstance(body, dict) else body
+    try:
+        connection.request(
+            method or ("GET" if body is None else "POST"), path, content, headers or {}
+        )
+        answer = connection.getresponse()
+        return answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
+    finally:
+        connection.close()
+
+
+def answered(address: str, path: str, body: dict[str, Any] | None = None) -> Any:
+    status, _, content = call(address, path, body)
+    assert status == 200, content
+    return json.loads(content)
+
+
+def refused(answer: tuple[int, dict[str, str], bytes], status: int) -> str:
+    """The one short sentence of a refusal, which is JSON and no traceback."""
+    assert answer[0] == status
+    assert answer[1]["content-type"] == "application/json"
+    content = json.loads(answer[2])
+    assert list(content) == ["error"]
+    assert len(content["error"]) < 200
+    assert "Traceback" not in content["error"]
+    return content["error"]
+
+
+def test_the_page_comes_with_headers_that_keep_the_corpus_from_becoming_a_script(
+    address: str,
+) -> None:
+    for path, kind in [
+        ("/", "text/html"),
+        ("/app.js", "text/javascript"),
+        ("/style.css", "text/css"),
+    ]:
+        status, headers, content = call(address, path)
+        assert status == 200
+        assert headers["content-type"].startswith(kind)
+        assert "default-src 'self'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert content
+
+
+def test_search_finds_the_sentence_itself_first_with_both_models(
+    address: str, texts: list[str]
+) -> None:
+    found = answered(address, "/api/search", {"query": texts[7], "top": 5})
+    assert [model["name"] for model in found["models"]] == ["mean pooling", "max pooling"]
+    for model in found["models"]:
+        assert len(model["hits"]) == 5
+        assert model["hits"][0]["text"] == texts[7]
+        assert model["hits"][0]["score"] == pytest.approx(1, abs=1e-3)
+
+
+def test_a_sentence_has_its_neighbours_with_what_was_gained_and_lost(
+    address: str, scene: Scene
+) -> None:
+    opened = answered(address, "/api/sentence", {"id": 3})
+    now, before = ([hit["id"] for hit in model["hits"]] for model in opened["models"])
+    vectors = np.asarray(scene.lenses[0].vectors, dtype=np.float32)
+    cosines = vectors @ vectors[3]
+    cosines[3] = -2
+    assert now == np.argsort(-cosines)[:10].tolist()
+    for hits, other, kind in [
+        (opened["models"][0]["hits"], before, "gained"),
+        (opened["models"][1]["hits"], now, "lost"),
+    ]:
+        assert [hit["mark"] for hit in hits] == [
+            "kept" if hit["id"] in other else kind for hit in hits
+        ]
+
+
+def test_the_arrays_of_the_map_have_a_place_a_topic_and_a_change_for_each_sentence(
+    address: str, scene: Scene
+) -> None:
+    about = answered(address, "/api/scene")
+    assert about["count"] == len(scene)
+    for lens in (0, 1):
+        places = np.frombuffer(call(address, f"/api/map/{lens}/pca")[2], "<u2").reshape(-1, 2)
+        assert len(places) == len(scene)
+        assert len(np.unique(places, axis=0)) > 0.9 * len(scene)
+    topics = np.frombuffer(call(address, "/api/topics")[2], "<i2")
+    assert topics.tolist() == scene.topics.labels.tolist()
+    assert np.bincount(topics[topics >= 0]).tolist() == [t["size"] for t in about["topics"]]
+    change = np.frombuffer(call(address, "/api/change")[2], np.uint8)
+    assert change.tolist() == np.round(255 * (1 - scene.change.kept / 10)).tolist()
+    assert sum(about["change"]["histogram"]) == len(scene)
+
+
+def test_a_selection_has_typical_words_and_topics(address: str, texts: list[str]) -> None:
+    sea = list(range(0, 120, 3))
+    found = answered(address, "/api/selection", {"ids": sea})
+    assert found["count"] == 40
+    assert set(found["words"][:5]) <= {"harbour", "ship", "sailor", "wave", "anchor", "coast",
+                                       "tide", "island"}  # fmt: skip
+    assert sum(one["count"] for one in found["topics"]) == 40
+    assert found["sentences"][0]["text"] == texts[0]
+
+
+def test_long_sentences_are_cut_in_lists_and_whole_where_they_are_opened(
+    address: str, texts: list[str]
+) -> None:
+    row = texts.index("x" * 10_000)
+    (shown,) = answered(address, "/api/texts", {"ids": [row]})["sentences"]
+    assert len(shown["text"]) < 500
+    assert answered(address, "/api/sentence", {"id": row})["text"] == texts[row]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/api/search", b"", 400),
+        ("/api/search", b"not json", 400),
+        ("/api/search", b"[" * 60_000, 400),
+        ("/api/search", b'{"query": ""}', 400),
+        ("/api/search", b'{"query": "  \\n\\t "}', 400),
+        ("/api/search", b'{"query": "a\\u0000b"}', 400),
+        ("/api/search", b'{"query": "a\\u001b[31mb"}', 400),
+        ("/api/search", b'{"query": "\\ud800"}', 400),
+        ("/api/search", b'{"query": "' + b"\xff\xfe" + b'"}', 400),
+        ("/api/search", b'{"query": 3}', 400),
+        ("/api/search", b'{"query": ["a"]}', 400),
+        ("/api/search", b'{"query": "a", "top": "10"}', 400),
+        ("/api/search", b'{"query": "a", "top": 0}', 400),
+        ("/api/search", b'{"query": "a", "top": 1000000}', 400),
+        ("/api/search", b'{"query": "a", "top": 1e400}', 400),
+        ("/api/search", b'{"query": "a", "more": 1}', 400),
+        ("/api/search", json.dumps({"query": "a" * 2001}).encode(), 400),
+        ("/api/search", json.dumps({"query": "a " * 500_000}).encode(), 413),
+        ("/api/sentence", b'{"id": -1}', 400),
+        ("/api/sentence", b'{"id": 1.5}', 400),
+        ("/api/sentence", b'{"id": true}', 400),
+        ("/api/sentence", b'{"id": 1000000000000000000000000}', 400),
+        ("/api/sentence", b'{"id": 100000}', 404),
+        ("/api/texts", b'{"ids": []}', 400),
+        ("/api/texts", b'{"ids": [0, null]}', 400),
+        ("/api/texts", b'{"ids": [99999]}', 404),
+        ("/api/selection", b'{"ids": "all"}', 400),
+        ("/api/changed", b'{"count": 0}', 400),
+    ],
+)  # fmt: skip
+def test_a_bad_question_gets_one_short_sentence(
+    address: str, path: str, body: bytes, status: int
+) -> None:
+    refused(call(address, path, body), status)
+    assert answered(address, "/api/scene")["count"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/nothing", "/api", "/api/nothing", "/api/map/2/pca", "/api/map/0/tsne", "/api/map/x/pca",
+        "/server.py", "/../server.py", "/..%2f..%2fetc%2fpasswd", "/%2e%2e/%2e%2e/etc/passwd",
+        "//etc/passwd", "/index.html/../../scene.py", "/page/index.html", "/index.html%00",
+        "/api/map/0/..%2f..%2fpca", "/api/map/99999999999999999999999/pca",
+    ],
+)  # fmt: skip
+def test_no_other_path_gives_anything(address: str, path: str) -> None:
+    refused(call(address, path), 404)
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"])
+def test_other_methods_are_refused(address: str, method: str) -> None:
+    refused(call(address, "/api/scene", b"{}", method=method), 405)
+
+
+def test_get_is_refused_where_a_question_is_needed(address: str) -> None:
+    refused(call(address, "/api/search"), 405)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Host": "example.com"}, {"Host": "example.com:8000"}, {"Host": ""}, {"Host": "[::1"},
+        {"Host": "127.0.0.1.example.com"}, {"Host": "0.0.0.0"}, {"Host": "localhost@example.com"},
+        {"Origin": "http://example.com"}, {"Origin": "null"}, {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "https://127.0.0.1"}, {"Origin": "file://"},
+    ],
+)  # fmt: skip
+def test_other_hosts_and_origins_are_refused(address: str, headers: dict[str, str]) -> None:
+    refused(call(address, "/api/scene", headers=headers), 403)
+    refused(call(address, "/api/search", {"query": "a"}, headers), 403)
+    refused(call(address, "/", headers=headers), 403)
+
+
+def test_the_page_itself_may_ask(address: str) -> None:
+    port = urlsplit(address).port
+    for host in (f"127.0.0.1:{port}", f"localhost:{port}"):
+        headers = {"Host": host, "Origin": f"http://{host}"}
+        assert call(address, "/api/search", {"query": "ship"}, headers)[0] == 200
+
+
+def test_what_is_no_http_does_no_harm(address: str) -> None:
+    where = urlsplit(address)
+    for rubbish in (b"\x00\x01\x02\r\n\r\n", b"GET / HTTP/9\r\n\r\n", b"GET /" + b"a" * 200_000):
+        with socket.create_connection((where.hostname, where.port), timeout=10) as connection:
+            connection.sendall(rubbish)
+            connection.shutdown(socket.SHUT_WR)
+            connection.settimeout(10)
+            try:
+                said = connection.recv(4096)
+            except ConnectionError:
+                said = b""
+            assert b"Traceback" not in said
+    assert answered(address, "/api/scene")["count"]
+
+
+def test_a_question_that_never_ends_is_cut_off(address: str) -> None:
+    where = urlsplit(address)
+    with socket.create_connection((where.hostname, where.port), timeout=10) as connection:
+        head = f"POST /api/search HTTP/1.1\r\nHost: 127.0.0.1:{where.port}\r\n"
+        connection.sendall(f"{head}Content-Length: {10**12}\r\n\r\n".encode())
+        connection.sendall(b"a" * (LARGEST + 1))
+        assert b" 413 " in connection.recv(4096).split(b"\r\n")[0]
+
+
+def test_a_fault_of_the_program_shows_nothing_of_it(
+    address: str, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("secret /etc/path")
+
+    monkeypatch.setattr(scene, "search", broken)
+    said = refused(call(address, "/api/search", {"query": "a"}), 500)
+    assert "secret" not in said
+
+
+def test_fifty_clients_at_once_are_all_answered_rightly(address: str, texts: list[str]) -> None:
+    def client(number: int) -> bool:
+        good = True
+        for turn in range(4):
+            text = texts[(number * 7 + turn) % 120]
+            found = answered(address, "/api/search", {"query": text, "top": 3})
+            good &= found["models"][0]["hits"][0]["text"] == text
+            good &= answered(address, "/api/sentence", {"id": number})["id"] == number
+            good &= call(address, "/api/map/0/pca")[0] == 200
+        return good
+
+    with ThreadPoolExecutor(50) as pool:
+        assert all(pool.map(client, range(50), timeout=120))
+
+
+def test_it_listens_on_this_machine_only_and_a_taken_port_is_one_sentence() -> None:
+    with listen(0) as where:
+        host, port = where.getsockname()
+        assert host == "127.0.0.1"
+        assert port > 0
+        with pytest.raises(UserError, match=f"--port {port} cannot be had"):
+            listen(port)
+
+
+def test_the_command_says_where_it_listens_and_ends_well_with_ctrl_c(
+    tiny_bert: Path, tmp_path: Path, texts: list[str]
+) -> None:
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("\n".join(texts[:40]), "utf-8")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "clusterns", "explore", str(tiny_bert), str(corpus), "--pooling",
+         "mean", "--k", "3"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "CLUSTERNS_CACHE": str(tmp_path / "cache" / "corpus")},
+    )  # fmt: skip
+    try:
+        line = process.stdout.readline()
+        assert line.startswith("Open http://127.0.0.1:"), line + process.stderr.read()
+        address = line.removeprefix("Open ").strip().rstrip("/")
+        assert answered(address, "/api/scene")["count"] == 40
+        process.send_signal(signal.SIGINT)
+        _, status = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 0
+    assert status.rstrip().endswith("Ended.")
+    assert "Traceback" not in status
