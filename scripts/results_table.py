@@ -37,7 +37,8 @@ def main() -> None:
     models = [Results.read(path) for path in sorted(folder.glob("*.json"))]
     models.sort(key=lambda model: model.suites["sts"].average or 0)
     gold, _ = gold_scores(models, EvaluationData().pairs)
-    tables = [*results_tables(models), difference_table(find_differences(models, gold))]
+    comparison = find_differences(models, gold, progress=True)
+    tables = [*results_tables(models), difference_table(comparison)]
     tables.insert(1, subset_table(models))
     parts = [HEAD, *(table.markdown() for table in tables)]
     if alignment_uniformity_points(models):

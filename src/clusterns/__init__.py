@@ -12,6 +12,7 @@ if "GOMP_SPINCOUNT" not in os.environ:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 if TYPE_CHECKING:
+    from clusterns.api.evaluate import evaluate as evaluate
     from clusterns.api.train import train as train
     from clusterns.encoder.base import load_base as load_base
     from clusterns.losses.cluster_ns import ClusterNSLoss as ClusterNSLoss
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
 _HOMES = {
     "ClusterNSLoss": "clusterns.losses.cluster_ns",
     "ContrastiveLoss": "clusterns.losses.contrastive",
+    "evaluate": "clusterns.api.evaluate",
     "load_base": "clusterns.encoder.base",
     "train": "clusterns.api.train",
 }
-__all__ = ["ClusterNSLoss", "ContrastiveLoss", "load_base", "train"]
+__all__ = ["ClusterNSLoss", "ContrastiveLoss", "evaluate", "load_base", "train"]
 
 
 def __getattr__(name: str) -> Any:

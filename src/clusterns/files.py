@@ -32,6 +32,12 @@ _DISK_ERRORS = (
 LOCK_INSIDE = ".lock"
 
 
+def cache_folder(name: str) -> Path:
+    """A folder of ours for what can be had again: in ``$CLUSTERNS_CACHE``, or in the home folder."""
+    cache = os.environ.get("CLUSTERNS_CACHE")
+    return (Path(cache).expanduser() if cache else Path.home() / ".cache" / "clusterns") / name
+
+
 def neighbour(path: Path) -> Path:
     """A name beside ``path`` for what is still being written."""
     # Not by the number of the process: two machines may share a disk.

@@ -46,7 +46,7 @@ def test_models_side_by_side(tmp_path: Path, shared_data: Path) -> None:
     asked = [part for path in outputs for part in ("--output", path)]
     shown = run(
         *files,
-        *("--published", "--data", shared_data, "--rounds", 100),
+        *("--published", "--data", shared_data, "--rounds", 200),
         *asked,
         *("--picture", tmp_path / "p.png"),
     )
@@ -54,7 +54,8 @@ def test_models_side_by_side(tmp_path: Path, shared_data: Path) -> None:
     assert "sts: good over bad" in shown
     assert "| good | **99.00** | **99.00** |" in outputs[0].read_text()
     (difference,) = json.loads(outputs[2].read_text())
-    assert difference["real"]
+    assert difference["significant"]
+    assert 0 < difference["p"] <= difference["adjusted"] < 0.05
     assert difference["name"] == "STS-B"
     assert (tmp_path / "p.png").stat().st_size > 5000
 
@@ -65,11 +66,33 @@ def test_gold_scores_not_at_hand(tmp_path: Path, shared_data: Path) -> None:
     empty.mkdir()
     shown = run(*files, "--data", empty)
     assert "same" in shown
-    assert "over" not in shown
+    assert "Differences" not in shown
+
+
+def test_json_is_all_that_is_on_stdout(tmp_path: Path, shared_data: Path) -> None:
+    files = [write(tmp_path / f"{n}.json", f"m{n} [cls]", n, shared_data) for n in (1, 5)]
+    asked = [*files, "--data", shared_data, "--json", "--output", tmp_path / "c.md"]
+    result = CliRunner().invoke(app, [str(a) for a in asked])
+    found = json.loads(result.stdout)
+    assert [model["name"] for model in found["models"]] == ["m1 [cls]", "m5 [cls]"]
+    assert found["differences"][0]["significant"]
+    assert "Written" in result.stderr
+    assert "m5 [cls]" in (tmp_path / "c.md").read_text()
+
+
+def test_recorded_results_are_read(shared_data: Path, tmp_path: Path) -> None:
+    folder = Path(__file__).parents[2] / "results" / "reference"
+    files = [folder / "quickstart.json", folder / "minibert-mean.json"]
+    run(*files, "--data", shared_data, "--output", tmp_path / "c.json", "--rounds", 700)
+    found = {one["name"]: one for one in json.loads((tmp_path / "c.json").read_text())}
+    assert {"STS13", "SICK-R", "MR", "MRPC", "Avg."} <= set(found)
+    assert found["STS13"]["points"] == pytest.approx(47.12 - 14.01, abs=0.01)
+    assert found["STS13"]["significant"]
+    assert not found["MRPC"]["significant"]
 
 
 def test_bad_input(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="has no evaluation.json"):
+    with pytest.raises(UserError, match="has no results"):
         run(tmp_path)
     with pytest.raises(UserError, match="written as .md, .tex or .json"):
         run(tmp_path, "--output", "x.png")

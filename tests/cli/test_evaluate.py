@@ -1,6 +1,10 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +14,9 @@ from typer.testing import CliRunner
 from clusterns.cli.evaluate import evaluate
 from clusterns.errors import UserError
 from clusterns.evaluation.data import hub
+from clusterns.evaluation.plan import Job
 from clusterns.evaluation.results.results import Results
+from clusterns.evaluation.results.store import read_results
 
 app = typer.Typer()
 app.command()(evaluate)
@@ -20,6 +26,11 @@ def run(*arguments: object) -> str:
     result = CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.output
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path_factory.mktemp("cache")))
 
 
 @pytest.fixture
@@ -58,17 +69,104 @@ def test_own_sets_to_all_forms(tmp_path: Path, vectors: Path, own: list[object])
     assert r"\begin{tabular}" in outputs[2].read_text()
 
 
-def test_a_run_folder_keeps_its_results(
-    tmp_path: Path, own: list[object], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture(scope="module")
+def minibert_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from clusterns.vectors.models import load_model
 
-    load_model("minibert", "mean").save(str(tmp_path / "run/model"))
-    run(tmp_path / "run", *own)
-    run(tmp_path / "run", *own[:2], "--cache", tmp_path / "cache")
-    kept = Results.read(tmp_path / "run")
-    assert list(kept.suites["own"].sets) == ["pairs"]
-    assert kept.model["dimension"] == 256
+    folder = tmp_path_factory.mktemp("run")
+    load_model("minibert", "mean").save(str(folder / "model"))
+    return folder
+
+
+@pytest.fixture
+def a_run(minibert_run: Path) -> Iterator[Path]:
+    yield minibert_run
+    shutil.rmtree(minibert_run / "evaluation", ignore_errors=True)
+
+
+def test_a_run_folder_keeps_every_result(
+    tmp_path: Path, a_run: Path, own: list[object], shared_data: Path
+) -> None:
+    (tmp_path / "more.csv").write_text("cat,moon,1\nsun,sun,5\nmoon,dog,2\n")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/pairs.csv").write_text("cat,moon,1\nsun,sun,5\n")
+    run(a_run, *own, "--batch-size", 2)
+    files = {path: path.read_bytes() for path in (a_run / "evaluation").rglob("*.json")}
+    assert len(files) == 3
+    run(a_run, "--pairs", tmp_path / "more.csv")  # a second set of pairs
+    run(a_run, "--pairs", tmp_path / "other/pairs.csv")  # another file of the same name
+    run(a_run, *own[:2], "--max-length", 4)  # another way to read
+    assert all(path.read_bytes() == content for path, content in files.items())
+    full, short = read_results(a_run)
+    if "max_length 4" in full.name:
+        full, short = short, full
+    assert len(full.suites["own"].sets) == 5
+    assert list(short.suites["own"].sets) == ["pairs"]
+    assert full.model["dimension"] == 256
+    assert "gold/own/more" in full.items
+    made = json.loads(next((a_run / "evaluation/own").glob("more.*.json")).read_text())
+    assert {"command", "date", "seed", "versions"} <= set(made["record"])
+    assert made["model"]["max_length"] == 128
+
+
+def test_an_evaluation_goes_on_where_it_was(
+    tmp_path: Path, a_run: Path, own: list[object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from clusterns.evaluation import suites
+
+    done: list[str] = []
+    compute = suites.run_job
+
+    def killed_after_two(bench: object, job: Job) -> object:
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(job.name)
+        return compute(bench, job)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(suites, "run_job", killed_after_two)
+    CliRunner().invoke(app, [str(a_run), *map(str, own)])
+    assert done == ["pairs", "texts"]
+    assert len(list((a_run / "evaluation").rglob("*.json"))) == 2
+    done.clear()
+    monkeypatch.setattr(
+        suites, "run_job", lambda bench, job: (done.append(job.name), compute(bench, job))[1]
+    )
+    shown = run(a_run, *own)
+    assert done == ["queries"]
+    assert shown.count("kept") == 2
+    assert "texts (accuracy)" in shown
+    run(a_run, *own, "--again")
+    assert done == ["queries", "pairs", "texts", "queries"]
+
+
+def test_what_is_missing_is_left_out(
+    tmp_path: Path, vectors: Path, shared_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Offline, with SentEval's folder alone: no suite without data stops the others."""
+    monkeypatch.setattr(hub, "reachable", lambda: False)
+    monkeypatch.delenv("CLUSTERNS_DATA", raising=False)
+    senteval = tmp_path / "SentEval"
+    for part in ("STS/STS16-en-test", "STS/STSBenchmark", "TREC"):
+        shutil.copytree(shared_data / "senteval" / part, senteval / part)
+    shown = run(vectors, "--suite", "all", "--data", senteval, "--output", tmp_path / "r.json")
+    assert "missing" in shown
+    assert "clusterns data fetch" in " ".join(shown.split())
+    suites = Results.read(tmp_path / "r.json").suites
+    assert {name: list(suite.sets) for name, suite in suites.items()} == {
+        "sts": ["STS16", "STS-B"],
+        "transfer": ["TREC"],
+        "geometry": ["alignment", "uniformity", "anisotropy"],
+    }
+    assert suites["sts"].average is None
+    assert "MPQA" in suites["transfer"].missing
+
+
+def test_json_is_all_that_is_on_stdout(vectors: Path, own: list[object]) -> None:
+    result = CliRunner().invoke(app, [str(vectors), *map(str, own), "--json"])
+    found = json.loads(result.stdout)
+    assert found["suites"]["own"]["sets"]["pairs"]["value"] == pytest.approx(100)
+    assert "will run" in result.stderr
+    assert "\r" not in result.stderr  # bars are for terminals
 
 
 def test_real_suites_share_what_is_encoded(shared_data: Path, vectors: Path) -> None:
@@ -83,8 +181,8 @@ def test_real_suites_share_what_is_encoded(shared_data: Path, vectors: Path) -> 
         (["--output", "r.txt"], "written as .json, .md or .tex"),
         (["--data", "no/folder"], "is not a folder"),
         (["--pairs", "no.csv"], "is not a file"),
-        (["--pooling", "cls"], "word vectors are averaged"),
         (["--suite", "transfer", "--data", "."], "Not at hand: MR"),
+        (["--suite", "mteb"], r"clusterns\[mteb\]"),
     ],
 )
 def test_bad_input_is_one_sentence(
@@ -102,7 +200,41 @@ def test_bad_input_is_one_sentence(
     assert [path.name for path in tmp_path.iterdir()] == ["vectors.txt"]
 
 
+def test_a_pooling_that_does_not_go_with_the_model(vectors: Path, own: list[object]) -> None:
+    with pytest.raises(UserError, match="word vectors are averaged"):
+        run(vectors, *own, "--pooling", "cls")
+
+
 def test_help_explains_every_option() -> None:
     shown = run("--help")
     for option in ("--suite", "--data", "--output", "--pooling", "--pairs", "--cache"):
         assert option in shown
+
+
+HEAVY = "torch", "transformers", "datasets", "sklearn", "scipy", "pandas", "sentence_transformers"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["evaluate", "minibert", "--output", "r.txt"],
+        ["evaluate", "minibert", "--data", "no/folder"],
+        ["evaluate", "minibert", "--pairs", "no.csv"],
+        ["compare", "no/such/run"],
+        ["compare", ".", "--output", "x.png"],
+        ["compare", "--help"],
+        ["evaluate", "--help"],
+    ],
+)
+def test_refusals_load_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
+    program = (
+        "import sys\nfrom clusterns.cli import app\n"
+        "from clusterns.errors import UserError\n"
+        "try:\n    app(sys.argv[1:])\nexcept (UserError, SystemExit) as error:\n"
+        f"    print('LOADED', [m for m in {HEAVY} if m in sys.modules], type(error).__name__)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, cwd=tmp_path
+    )
+    expected = "SystemExit" if "--help" in arguments else "UserError"
+    assert f"LOADED [] {expected}" in ended.stdout, ended.stdout + ended.stderr

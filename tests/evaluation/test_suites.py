@@ -13,8 +13,8 @@ from clusterns.evaluation.data import catalogue, hub
 from clusterns.evaluation.data.find import EvaluationData
 from clusterns.evaluation.data.sets import LabelledTexts, Retrieval, ScoredPairs
 from clusterns.evaluation.evaluators import SuiteEvaluator
-from clusterns.evaluation.results.results import Results
-from clusterns.evaluation.suites import Bench, run_own, run_suites
+from clusterns.evaluation.plan import find_jobs
+from clusterns.evaluation.suites import Bench, Outcome, run_job
 from clusterns.vectors.embed import Embedder
 from tests.hash_encoder import HashEncoder
 
@@ -22,10 +22,11 @@ WORDS = ["cat", "dog", "tree", "car", "house", "sun", "rain", "book"]
 
 
 @pytest.fixture
-def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EvaluationData:
     """STS13, STS-B, TREC and AG, far smaller than the real ones."""
     monkeypatch.setattr(hub, "reachable", lambda: False)
     monkeypatch.setattr(hub, "_folder", _no_folder)
+    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
     random = np.random.default_rng(0)
 
     def sentence() -> str:
@@ -51,80 +52,84 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     for name in ("STS13", "STS-B", "TREC", "AG"):
         smaller = replace(catalogue.CATALOGUE[name], rows=())
         monkeypatch.setitem(catalogue.CATALOGUE, name, smaller)
-    return Bench(Embedder(HashEncoder()), EvaluationData(tmp_path), seeds=3)
+    return EvaluationData(tmp_path)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench(Embedder(HashEncoder()), seeds=3)
 
 
 def _no_folder(*_: object) -> str:
     raise hub.NotAtHandError("no network in tests")
 
 
-def test_all_suites_and_nothing_encoded_twice(bench: Bench) -> None:
-    results = Results("m")
-    run_suites(bench, ("sts", "transfer", "clustering", "geometry"), results)
+def found_by(bench: Bench, data: EvaluationData, *suites: str) -> dict[str, Outcome]:
+    plan = find_jobs(suites, data)
+    return {f"{job.suite}/{job.name}": run_job(bench, job) for job in plan.jobs}
+
+
+def test_all_suites_and_nothing_encoded_twice(bench: Bench, data: EvaluationData) -> None:
+    found = found_by(bench, data, "sts", "transfer", "clustering", "geometry")
     encoder = bench.embed.model
     assert isinstance(encoder, HashEncoder)
     encoded = [sentence for call in encoder.calls for sentence in call]
     assert len(encoded) == len(set(encoded)) == bench.embed.encoded
-    assert len(encoder.calls) == 3  # geometry stands on sentences of STS
+    assert len(encoder.calls) == 4  # geometry stands on sentences of STS
 
-    sts = results.suites["sts"]
-    assert list(sts.sets) == ["STS13", "STS-B"]
-    assert set(sts.sets["STS13"].details) == {"FNWN", "headlines", "OnWN"}
-    assert sts.sets["STS13"].source == "STS/STS13-en-test"
-    assert sts.average is None
-    assert sts.missing == ["STS12", "STS14", "STS15", "STS16", "SICK-R"]
-    assert results.items["sts/STS-B"].shape == (40,)
-    assert results.suites["transfer"].sets["TREC"].rows == 20
-    assert results.items["transfer/TREC"].mean() * 100 == pytest.approx(
-        results.suites["transfer"].sets["TREC"].value
-    )
-    ag = results.suites["clustering"].sets["AG"]
+    assert list(found) == [
+        "sts/STS13", "sts/STS-B", "transfer/TREC", "clustering/AG", "geometry/STS-B"
+    ]  # fmt: skip
+    sts13 = found["sts/STS13"].sets["STS13"]
+    assert set(sts13.details) == {"FNWN", "headlines", "OnWN"}
+    assert sts13.source == "STS/STS13-en-test"
+    cosines = found["sts/STS-B"].answers
+    assert cosines is not None
+    assert cosines.shape == (40,)
+    assert found["sts/STS-B"].gold is None  # others' work
+    trec = found["transfer/TREC"]
+    assert trec.sets["TREC"].rows == 20
+    assert trec.answers is not None
+    assert trec.answers.mean() * 100 == pytest.approx(trec.sets["TREC"].value)
+    ag = found["clustering/AG"].sets["AG"]
     assert 40 < ag.value < 100
     assert ag.spread is not None
     assert "AMI" in ag.details
-    assert list(results.suites["geometry"].sets) == ["alignment", "uniformity", "anisotropy"]
+    assert list(found["geometry/STS-B"].sets) == ["alignment", "uniformity", "anisotropy"]
 
 
-def test_nothing_at_hand_is_one_message(tmp_path: Path, bench: Bench) -> None:
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    nowhere = Bench(bench.embed, EvaluationData(empty))
-    with pytest.raises(UserError, match="Not at hand: MR .*, MRPC "):
-        run_suites(nowhere, ["transfer"], Results("m"))
-
-
-def test_own_sets_of_three_kinds(bench: Bench) -> None:
-    results = Results("m")
+def test_own_sets_of_three_kinds(bench: Bench, data: EvaluationData) -> None:
     pairs = ScoredPairs(
         ["cat", "dog"], ["cat", "sun"], np.array([5.0, 0.0]), "pairs", "a/pairs.csv"
     )
     texts = LabelledTexts(
         ["cat", "cat cat", "sun", "sun sun"], np.array([0, 0, 1, 1]), None, "texts"
     )
-    queries = Retrieval(["cat"], ["cat cat", "sun"], [frozenset({0})], "queries")
-    suite = run_own(bench, [pairs, texts, queries], results)
-    metrics = {name: (one.metric, round(one.value)) for name, one in suite.sets.items()}
+    queries = Retrieval(["cat", "sun"], ["cat cat", "sun sun"], [frozenset([0]), frozenset([1])])
+    outcomes = [run_job(bench, job) for job in find_jobs([], data, [pairs, texts, queries]).jobs]
+    sets = {name: one for outcome in outcomes for name, one in outcome.sets.items()}
+    metrics = {name: (one.metric, round(one.value)) for name, one in sets.items()}
     assert metrics["pairs"] == ("Spearman", 100)
     assert metrics["texts"] == ("accuracy", 100)
     assert metrics["queries"] == ("nDCG@10", 100)
-    assert suite.sets["pairs"].source == "pairs.csv"
-    assert results.items["gold/own/pairs"].tolist() == [5, 0]
-    with pytest.raises(UserError, match="two files are called pairs"):
-        run_own(bench, [pairs, pairs], results)
+    assert sets["pairs"].source == "pairs.csv"
+    assert outcomes[0].gold is not None
+    assert outcomes[0].gold.tolist() == [5, 0]
+    assert len({one.digest for one in sets.values()}) == 3
 
 
-def test_suite_as_an_evaluator(bench: Bench) -> None:
+def test_suite_as_an_evaluator(data: EvaluationData) -> None:
     class Card:
         def set_evaluation_metrics(self, *_: object) -> None:
             pass
 
     encoder = HashEncoder()
     encoder.model_card_data = Card()  # type: ignore[attr-defined]
-    evaluator = SuiteEvaluator("sts", bench.data.folder)
+    evaluator = SuiteEvaluator("sts", data.folders[0])
     metrics = evaluator(encoder)
     assert set(metrics) == {"sts_STS13", "sts_STS-B", "sts_mean"}
     mean = (metrics["sts_STS13"] + metrics["sts_STS-B"]) / 2
     assert metrics[evaluator.primary_metric] == pytest.approx(mean)
-    assert not SuiteEvaluator("geometry", bench.data.folder).greater_is_better
+    assert not SuiteEvaluator("geometry", data.folders[0]).greater_is_better
     with pytest.raises(UserError, match="no suite 'stss'"):
         SuiteEvaluator("stss")

@@ -1,16 +1,14 @@
-"""``clusterns compare``: several models side by side, and which differences are real."""
+"""``clusterns compare``: several models side by side, and which differences are significant."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
+from clusterns.cli.options import Json
 from clusterns.errors import UserError
-
-if TYPE_CHECKING:
-    from clusterns.evaluation.results.compare import Difference
 
 
 def compare(
@@ -48,53 +46,72 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    rounds: Annotated[int, typer.Option(min=100, help="Resamples of the paired bootstrap.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Seed of the resampling.")] = 0,
+    rounds: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Resamples of the paired bootstrap. Without it: enough for the number of "
+            "comparisons.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the resampling.")] = 0,
+    as_json: Json = False,
 ) -> None:
-    """Put models side by side, the best in bold, and say which differences are real.
+    """Put models side by side, the best in bold, and say which differences are significant.
 
-    Every two models are compared on the same resampled rows (a paired bootstrap): a difference is
-    called real where its 95 % interval leaves out zero. The interval is over rows of the test
-    sets; it does not know how much a method moves between training seeds.
+    Every two models are compared on the same resampled rows (a paired bootstrap). A difference is
+    significant where its two-sided p-value, adjusted by Holm's method for all comparisons made, is
+    at most 5 %. The rows of the test sets are the only chance in it: how much a method moves
+    between training seeds it cannot know.
     """
     outputs = output or []
     for path in outputs:
         if path.suffix.lower() not in (".md", ".tex", ".json"):
             raise UserError(f"--output {path}: comparisons are written as .md, .tex or .json.")
 
-    from dataclasses import asdict
-
-    from clusterns.console import answers, say
+    from clusterns.console import answer_json, answers, say
     from clusterns.evaluation.data.find import EvaluationData
-    from clusterns.evaluation.results.compare import difference_table, find_differences, gold_scores
     from clusterns.evaluation.results.published import published_rows
-    from clusterns.evaluation.results.results import Results
+    from clusterns.evaluation.results.store import read_results
     from clusterns.evaluation.results.tables import results_tables
     from clusterns.files import write_json
     from clusterns.tables import write_tables
 
-    models = [Results.read(path) for path in runs]
+    evaluation_data = EvaluationData(data)
+    found = [(path, model) for path in runs for model in read_results(path)]
+    models = [model for _, model in found]
     names = [model.name for model in models]
     if len(set(names)) < len(names):
-        for model, path in zip(models, runs, strict=True):
+        for path, model in found:
             model.name = f"{model.name} ({path})"
     tables = results_tables(models, published_rows if published else lambda suite: {})
-    differences: list[Difference] = []
+    differences: list[dict[str, Any]] = []
     if len(models) > 1:
-        gold, without = gold_scores(models, EvaluationData(data).pairs)
+        from clusterns.evaluation.results.compare import (
+            difference_table,
+            find_differences,
+            gold_scores,
+        )
+
+        gold, without = gold_scores(models, evaluation_data.pairs)
         if without:
             say(
                 f"No test on {', '.join(without)}: the gold scores are not at hand (--data), or "
                 "not those that the models were evaluated on."
             )
-        differences = find_differences(models, gold, rounds, seed)
-    if differences:
-        tables.append(difference_table(differences))
-    for table in tables:
-        table.show(answers)
+        comparison = find_differences(models, gold, rounds, seed, progress=True)
+        differences = [one.plain() for one in comparison.differences]
+        if differences:
+            tables.append(difference_table(comparison))
+    if as_json:
+        answer_json({"models": [model.plain() for model in models], "differences": differences})
+    else:
+        for table in tables:
+            table.show(answers)
     for path in outputs:
         if path.suffix.lower() == ".json":
-            write_json(path, [asdict(one) | {"real": one.real} for one in differences])
+            write_json(path, differences)
         else:
             write_tables(path, tables)
         say(f"Written: {path}")

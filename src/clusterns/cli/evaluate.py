@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from clusterns.cli.options import MODEL_HELP, MaxLength, Pooling
+from clusterns.cli.options import (
+    Device,
+    DType,
+    Dtype,
+    Json,
+    MaxLength,
+    Model,
+    Pooling,
+    PromptName,
+    TruncateDim,
+)
 from clusterns.errors import UserError
-
-if TYPE_CHECKING:
-    from clusterns.evaluation.data.sets import LabelledTexts, Retrieval, ScoredPairs
 
 
 class Suite(str, Enum):
@@ -27,10 +34,7 @@ class Suite(str, Enum):
 
 
 def evaluate(
-    model: Annotated[
-        str,
-        typer.Argument(help=MODEL_HELP),
-    ],
+    model: Model,
     suite: Annotated[
         list[Suite] | None,
         typer.Option(
@@ -46,8 +50,8 @@ def evaluate(
         Path | None,
         typer.Option(
             help="Folder of the evaluation data: SentEval's layout, short-text files, DBpedia. "
-            "Without it: the folder that the variable CLUSTERNS_DATA names. What is not in it comes "
-            "from the Hugging Face Hub where the Hub has it.",
+            "Without it: the folder that the variable CLUSTERNS_DATA names. What is not in it is "
+            "looked for in what `clusterns data fetch` fetched, then on the Hugging Face Hub.",
             show_default=False,
         ),
     ] = None,
@@ -56,7 +60,7 @@ def evaluate(
         typer.Option(
             help="Write the results to this file: .json (what `clusterns compare` reads, with the "
             "row-by-row answers in a .npz beside it), .md or .tex. May be given several times. A "
-            "run folder keeps its results in evaluation.json by itself.",
+            "run folder keeps its results by itself, in RUN/evaluation.",
             show_default=False,
         ),
     ] = None,
@@ -108,72 +112,67 @@ def evaluate(
             show_default=False,
         ),
     ] = None,
-    device: Annotated[
-        str | None,
-        typer.Option(help="cpu, cuda, mps, ... Without it: the best one here.", show_default=False),
-    ] = None,
+    device: Device = None,
+    dtype: Dtype = DType.float32,
+    prompt_name: PromptName = None,
+    truncate_dim: TruncateDim = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Compute anew what an earlier call has kept.")
+    ] = False,
+    as_json: Json = False,
 ) -> None:
     """Evaluate an embedding model the way the paper does.
+
+    First all data is found, and a table says what will run and what is missing. Each set's result
+    is kept as soon as it is there, so a killed evaluation goes on where it was.
 
     Example: clusterns evaluate sentence-transformers/all-MiniLM-L6-v2 --suite all --data SentEval
     """
     outputs = [_checked_output(path) for path in output or []]
 
+    from clusterns.api.evaluate import plan_evaluation
+    from clusterns.console import answer_json, answers, say
+
+    plan = plan_evaluation(
+        model,
+        [one.value for one in suite] if suite else None,
+        data=data,
+        pairs=pairs or (),
+        labelled=labelled or (),
+        queries=queries or (),
+        pooling=pooling,
+        name=name,
+        max_length=max_length,
+        device=device,
+        dtype=dtype.value,
+        prompt_name=prompt_name,
+        truncate_dim=truncate_dim,
+        batch_size=batch_size,
+        seeds=seeds,
+        cache=cache,
+        mteb_tasks=mteb_task or (),
+        again=again,
+    )
+
+    # From here on it takes its time.
     from clusterns.cli.quiet import quiet_libraries
-    from clusterns.console import answers, say
-    from clusterns.evaluation.data.find import EvaluationData
-    from clusterns.evaluation.results.results import RUN_FILE, Results
     from clusterns.evaluation.results.tables import results_tables
-    from clusterns.evaluation.suites import SUITES, Bench, run_own, run_suites
-    from clusterns.record import make_record
     from clusterns.tables import write_tables
-    from clusterns.vectors.embed import Embedder, fingerprint
-    from clusterns.vectors.models import load_model
 
     quiet_libraries()
-    own = _own_sets(pairs, labelled, queries)
-    asked = [one.value for one in suite or ([] if own else [Suite.sts])]
-    chosen = [one for one in SUITES if one in asked or "all" in asked]
-    # Read before the work, so that a broken file is found out now.
-    run_file = Path(model) / RUN_FILE if (Path(model) / "model").is_dir() else None
-    earlier = Results.read(run_file) if run_file and run_file.is_file() else None
-    evaluation_data = EvaluationData(data)
-    encoder = load_model(model, pooling, max_length, device)
-    embed = Embedder(encoder, batch_size, progress=True, cache=cache)
-    results = Results(
-        name or model,
-        {
-            "model": model,
-            "pooling": pooling,
-            "fingerprint": fingerprint(encoder),
-            "max_length": encoder.max_seq_length,
-        },
-        make_record(seed=1111, batch_size=batch_size, kmeans_seeds=seeds),
-    )
-    bench = Bench(embed, evaluation_data, seeds, progress=True)
-    run_suites(bench, chosen, results)
-    if own:
-        run_own(bench, own, results)
-    if "mteb" in asked:
-        from clusterns.evaluation.mteb_suite import DEFAULT_TASKS, run_mteb
-
-        results.suites["mteb"] = run_mteb(encoder, mteb_task or DEFAULT_TASKS, batch_size)
-    results.model["dimension"] = embed.dimension
-
+    results = plan.run()
     tables = results_tables([results])
-    for table in tables:
-        table.show(answers)
+    if as_json:
+        answer_json(results.plain())
+    else:
+        for table in tables:
+            table.show(answers)
     for path in outputs:
         if path.suffix.lower() == ".json":
             results.write(path)
         else:
             write_tables(path, tables)
         say(f"Written: {path}")
-    if run_file:
-        if earlier and earlier.model.get("fingerprint") == results.model["fingerprint"]:
-            results.add(earlier)
-        results.write(run_file)
-        say(f"Written: {run_file}")
 
 
 def _checked_output(path: Path) -> Path:
@@ -183,15 +182,3 @@ def _checked_output(path: Path) -> Path:
     if path.is_dir():
         raise UserError(f"--output {path} is a folder; name a file.")
     return path
-
-
-def _own_sets(
-    pairs: list[Path] | None, labelled: list[Path] | None, queries: list[Path] | None
-) -> list[ScoredPairs | LabelledTexts | Retrieval]:
-    from clusterns.evaluation.data.own import read_labelled_texts, read_queries, read_scored_pairs
-
-    return [
-        *map(read_scored_pairs, pairs or []),
-        *map(read_labelled_texts, labelled or []),
-        *map(read_queries, queries or []),
-    ]

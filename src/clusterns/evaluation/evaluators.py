@@ -9,11 +9,13 @@ from typing import Any
 from sentence_transformers.base.evaluation import BaseEvaluator
 
 from clusterns.errors import UserError
+from clusterns.evaluation.data.catalogue import SUITES
 from clusterns.evaluation.data.find import EvaluationData
 from clusterns.evaluation.data.sets import ScoredPairs
-from clusterns.evaluation.results.results import LOWER_IS_BETTER, Results
+from clusterns.evaluation.plan import find_jobs
+from clusterns.evaluation.results.results import LOWER_IS_BETTER
 from clusterns.evaluation.scores.sts import cosines_of, spearman
-from clusterns.evaluation.suites import RUNNERS, Bench
+from clusterns.evaluation.suites import Bench, run_job
 from clusterns.vectors.embed import Embedder
 
 
@@ -54,10 +56,10 @@ class SuiteEvaluator(BaseEvaluator):
         self, suite: str, data: Path | None = None, seeds: int = 10, batch_size: int = 32
     ) -> None:
         super().__init__()
-        if suite not in RUNNERS:
-            raise UserError(f"there is no suite {suite!r}: choose from {', '.join(RUNNERS)}.")
+        if suite not in SUITES:
+            raise UserError(f"there is no suite {suite!r}: choose from {', '.join(SUITES)}.")
         self.suite = suite
-        self.data = EvaluationData(data)
+        self.plan = find_jobs([suite], EvaluationData(data))
         self.seeds = seeds
         self.batch_size = batch_size
         self.greater_is_better = suite not in LOWER_IS_BETTER
@@ -67,9 +69,12 @@ class SuiteEvaluator(BaseEvaluator):
         self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
     ) -> dict[str, float]:
         """Evaluate a model on the sets that are at hand."""
-        bench = Bench(Embedder(model, self.batch_size), self.data, self.seeds)
-        sets = RUNNERS[self.suite](bench, Results("")).sets
-        values = {f"{self.suite}_{name}": one.value for name, one in sets.items()}
+        bench = Bench(Embedder(model, self.batch_size), self.seeds)
+        values = {
+            f"{self.suite}_{name}": one.value
+            for job in self.plan.jobs
+            for name, one in run_job(bench, job).sets.items()
+        }
         metrics = values | {self.primary_metric: fmean(values.values())}
         self.store_metrics_in_model_card_data(model, metrics, epoch, steps)
         return metrics

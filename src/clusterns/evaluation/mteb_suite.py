@@ -3,12 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from clusterns.errors import UserError
 from clusterns.evaluation.results.results import SetResult, SuiteResult
 
+NOT_INSTALLED = "the mteb suite needs the mteb package: pip install 'clusterns[mteb]'."
 DEFAULT_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICK-R")
+
+
+def mteb_version() -> str:
+    """The version of the package, or what to do where it is missing; without loading it."""
+    try:
+        return version("mteb")
+    except PackageNotFoundError as error:
+        raise UserError(NOT_INSTALLED) from error
+
+
+def check_tasks(names: Sequence[str]) -> None:
+    """Refuse names of tasks that the package does not know."""
+    import mteb
+
+    if not names:
+        return
+    try:
+        mteb.get_tasks(tasks=list(names))
+    except KeyError as error:
+        raise UserError(f"mteb: {error.args[0]}") from error
 
 
 def run_mteb(model: Any, tasks: Sequence[Any] = DEFAULT_TASKS, batch_size: int = 32) -> SuiteResult:
@@ -19,14 +41,10 @@ def run_mteb(model: Any, tasks: Sequence[Any] = DEFAULT_TASKS, batch_size: int =
     try:
         import mteb
     except ImportError as error:
-        raise UserError(
-            "the mteb suite needs the mteb package: pip install 'clusterns[mteb]'."
-        ) from error
+        raise UserError(NOT_INSTALLED) from error
     names = [task for task in tasks if isinstance(task, str)]
-    try:
-        chosen = [*mteb.get_tasks(tasks=names)] if names else []
-    except KeyError as error:
-        raise UserError(f"mteb: {error.args[0]}") from error
+    check_tasks(names)
+    chosen = [*mteb.get_tasks(tasks=names)] if names else []
     chosen += [task for task in tasks if not isinstance(task, str)]
     try:
         outcome = mteb.evaluate(

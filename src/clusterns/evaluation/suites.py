@@ -1,27 +1,30 @@
-"""The suites: from a model's embeddings and the data to results."""
+"""The suites: from a model's embeddings and a set of data to results."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from tqdm import tqdm
 
-from clusterns.console import say
-from clusterns.errors import UserError
-from clusterns.evaluation.data.catalogue import SHORT_TEXTS, STS, TRANSFER
-from clusterns.evaluation.data.find import EvaluationData, MissingData, missing_message
-from clusterns.evaluation.data.sets import LabelledTexts, Retrieval, ScoredPairs, TransferTask
-from clusterns.evaluation.results.results import Results, SetResult, SuiteResult
+from clusterns.console import printable
+from clusterns.evaluation.data.sets import (
+    LabelledTexts,
+    Retrieval,
+    ScoredPairs,
+    TransferTask,
+    row_count,
+)
+from clusterns.evaluation.plan import MTEB, Job
+from clusterns.evaluation.results.results import SetResult
 from clusterns.evaluation.scores.classifier import Protocol
 from clusterns.evaluation.scores.clustering import (
     Labels,
     adjusted_mutual_information,
-    cluster_seeds,
+    cluster,
     hungarian_accuracy,
 )
 from clusterns.evaluation.scores.geometry import geometry_of
@@ -30,136 +33,95 @@ from clusterns.evaluation.scores.sts import cosines_of, spearman
 from clusterns.evaluation.scores.transfer import count_ticks, transfer_score
 from clusterns.vectors.embed import Embedder
 
-SUITES = ("sts", "transfer", "clustering", "geometry")
-Found = TypeVar("Found", ScoredPairs, LabelledTexts, TransferTask)
-
 
 @dataclass(frozen=True)
 class Bench:
-    """What every suite works with: embeddings, data, and the number of K-means seeds."""
+    """What every suite works with: embeddings, and the number of K-means seeds."""
 
     embed: Embedder
-    data: EvaluationData
     seeds: int = 10
     progress: bool = False
 
-
-def run_suites(bench: Bench, names: Iterable[str], results: Results) -> None:
-    """Run suites and add what they find to the results."""
-    for name in names:
-        start = time.perf_counter()
-        suite = RUNNERS[name](bench, results)
-        suite.seconds = round(time.perf_counter() - start, 1)
-        results.suites[name] = suite
+    def bar(self, name: str, total: int, unit: str) -> Any:
+        """A progress bar, where bars are wanted."""
+        return tqdm(
+            total=total, desc=printable(name), unit=unit, disable=not self.progress, leave=False
+        )
 
 
-def run_sts(bench: Bench, results: Results) -> SuiteResult:
-    """STS12-16, STS-B and SICK-R: Spearman's correlation of cosines, over all of a set at once."""
-    found, missing = _find(bench.data.pairs, STS)
-    bench.embed([sentence for pairs in found.values() for sentence in pairs.sentences])
-    suite = SuiteResult({}, missing=missing)
-    for name, pairs in found.items():
-        suite.sets[name] = scored_pairs_result(bench, pairs, results, f"sts/{name}")
-    suite.average = _average(suite, STS)
-    return suite
+@dataclass(frozen=True)
+class Outcome:
+    """What was found on one set: a number or several, and the model's answers row by row.
+
+    ``gold`` is what the answers are measured against, where that is the user's own to keep.
+    """
+
+    sets: dict[str, SetResult]
+    answers: NDArray[Any] | None = None
+    gold: NDArray[Any] | None = None
 
 
-def run_transfer(bench: Bench, results: Results) -> SuiteResult:
-    """MR, CR, SUBJ, MPQA, SST-2, TREC and MRPC: accuracy of SentEval's classifier."""
-    found, missing = _find(bench.data.task, TRANSFER)
-    bench.embed([sentence for task in found.values() for sentence in task.sentences])
-    suite = SuiteResult({}, missing=missing, settings=asdict(Protocol()))
-    total = sum(count_ticks(task) for task in found.values())
-    with tqdm(total=total, unit="fold", disable=not bench.progress) as bar:
-        for name, task in found.items():
-            bar.set_description(name)
-            score = transfer_score(bench.embed, task, tick=bar.update)
-            details = {} if score.f1 is None else {"F1": score.f1}
-            suite.sets[name] = SetResult(
-                score.accuracy,
-                "accuracy",
-                len(score.right),
-                bench.embed.truncation_rate(task.sentences),
-                _source(bench, task.source),
-                details=details,
-                digest=task.digest,
-            )
-            results.items[f"transfer/{name}"] = score.right
-    suite.average = _average(suite, TRANSFER)
-    return suite
+def run_job(bench: Bench, job: Job) -> Outcome:
+    """Compute one set."""
+    if job.suite == MTEB:
+        from clusterns.evaluation.mteb_suite import run_mteb
+
+        return Outcome(run_mteb(bench.embed.model, [job.name], bench.embed.batch_size).sets)
+    if job.suite == "geometry":
+        return _geometry(bench, job)
+    if isinstance(job.data, ScoredPairs):
+        return _scored_pairs(bench, job, job.data)
+    if isinstance(job.data, TransferTask):
+        return _transfer(bench, job, job.data)
+    if isinstance(job.data, LabelledTexts):
+        return _labelled_texts(bench, job, job.data)
+    assert isinstance(job.data, Retrieval)
+    return _retrieval(bench, job, job.data)
 
 
-def run_clustering(bench: Bench, results: Results) -> SuiteResult:
-    """The eight short-text sets by Hungarian accuracy, and DBpedia by AMI."""
-    found, missing = _find(bench.data.texts, (*SHORT_TEXTS, "DBpedia"))
-    bench.embed([sentence for texts in found.values() for sentence in texts.sentences])
-    suite = SuiteResult({}, missing=missing, settings={"kmeans_seeds": bench.seeds})
-    for name, texts in tqdm(found.items(), desc="K-means", disable=not bench.progress):
-        suite.sets[name] = labelled_texts_result(bench, texts, "AMI" if name == "DBpedia" else "")
-    suite.average = _average(suite, SHORT_TEXTS)
-    return suite
+def settings_of(job: Job, seeds: int) -> dict[str, Any]:
+    """The settings, beside those of the model, that decide what a job finds."""
+    if job.suite == MTEB:
+        from clusterns.evaluation.mteb_suite import mteb_version
+
+        return {"mteb": mteb_version()}
+    if isinstance(job.data, TransferTask):
+        return asdict(Protocol())
+    return {"kmeans_seeds": seeds} if isinstance(job.data, LabelledTexts) else {}
 
 
-def run_geometry(bench: Bench, results: Results) -> SuiteResult:
-    """Alignment, uniformity and anisotropy on STS-B's test split."""
-    pairs = bench.data.pairs("STS-B")
-    numbers = geometry_of(bench.embed, pairs)
-    truncated = bench.embed.truncation_rate(pairs.sentences)
-    rows, source = len(pairs.scores), _source(bench, pairs.source)
-    return SuiteResult(
-        {key: SetResult(value, key, rows, truncated, source) for key, value in numbers.items()}
-    )
-
-
-RUNNERS: dict[str, Callable[[Bench, Results], SuiteResult]] = {
-    "sts": run_sts,
-    "transfer": run_transfer,
-    "clustering": run_clustering,
-    "geometry": run_geometry,
-}
-
-
-def run_own(
-    bench: Bench, sets: Iterable[ScoredPairs | LabelledTexts | Retrieval], results: Results
-) -> SuiteResult:
-    """The user's own sets."""
-    suite = SuiteResult({})
-    for own in sets:
-        if own.name in suite.sets:
-            raise UserError(f"two files are called {own.name}: rename one, results go by the name.")
-        if isinstance(own, ScoredPairs):
-            suite.sets[own.name] = scored_pairs_result(bench, own, results, f"own/{own.name}")
-            results.items[f"gold/own/{own.name}"] = own.scores
-        elif isinstance(own, LabelledTexts):
-            suite.sets[own.name] = labelled_texts_result(bench, own, "")
-        else:
-            suite.sets[own.name] = retrieval_result(bench, own)
-    results.suites["own"] = suite
-    return suite
-
-
-def scored_pairs_result(bench: Bench, pairs: ScoredPairs, results: Results, key: str) -> SetResult:
+def _scored_pairs(bench: Bench, job: Job, pairs: ScoredPairs) -> Outcome:
     """Spearman's correlation x100 over the whole set and for each subset."""
     cosines = cosines_of(bench.embed, pairs)
-    results.items[key] = cosines.astype(np.float32)
     details = {
         subset: 100 * spearman(cosines[rows], pairs.scores[rows])
         for subset, rows in pairs.subsets.items()
     }
-    return SetResult(
-        100 * spearman(cosines, pairs.scores),
-        "Spearman",
-        len(pairs.scores),
-        bench.embed.truncation_rate(pairs.sentences),
-        _source(bench, pairs.source),
-        details=details,
-        digest=pairs.digest,
+    found = _result(bench, job, 100 * spearman(cosines, pairs.scores), "Spearman", details)
+    # Benchmarks' gold scores are others' work and do not go into result files.
+    gold = pairs.scores if job.suite == "own" else None
+    return Outcome({job.name: found}, cosines.astype(np.float32), gold)
+
+
+def _transfer(bench: Bench, job: Job, task: TransferTask) -> Outcome:
+    """Accuracy of SentEval's classifier."""
+    bench.embed(task.sentences)
+    with bench.bar(job.name, count_ticks(task), "fold") as bar:
+        score = transfer_score(bench.embed, task, tick=bar.update)
+    details = {} if score.f1 is None else {"F1": score.f1}
+    return Outcome(
+        {job.name: _result(bench, job, score.accuracy, "accuracy", details)}, score.right
     )
 
 
-def labelled_texts_result(bench: Bench, texts: LabelledTexts, metric: str) -> SetResult:
-    """Mean and spread over K-means seeds; accuracy, and AMI beside it, or the other way round."""
-    clusters = cluster_seeds(bench.embed(texts.texts), texts.classes, range(bench.seeds))
+def _labelled_texts(bench: Bench, job: Job, texts: LabelledTexts) -> Outcome:
+    """Mean and spread over K-means seeds; accuracy, and AMI beside it; DBpedia by AMI."""
+    vectors = bench.embed(texts.texts)
+    clusters = []
+    with bench.bar(job.name, bench.seeds, "seed") as bar:
+        for seed in range(bench.seeds):
+            clusters.append(cluster(vectors, texts.classes, seed))
+            bar.update()
     measures: dict[str, Callable[[Labels, Labels], float]] = {
         "accuracy": hungarian_accuracy,
         "AMI": adjusted_mutual_information,
@@ -168,57 +130,40 @@ def labelled_texts_result(bench: Bench, texts: LabelledTexts, metric: str) -> Se
         name: 100 * np.array([measure(texts.labels, found) for found in clusters])
         for name, measure in measures.items()
     }
-    metric = metric or "accuracy"
-    return SetResult(
-        float(numbers[metric].mean()),
-        metric,
-        len(texts.labels),
-        bench.embed.truncation_rate(texts.sentences),
-        _source(bench, texts.source),
-        spread=float(numbers[metric].std(ddof=1)) if bench.seeds > 1 else None,
-        details={name: float(n.mean()) for name, n in numbers.items() if name != metric},
-    )
+    metric = "AMI" if job.suite == "clustering" and job.name.startswith("DBpedia") else "accuracy"
+    details = {name: float(n.mean()) for name, n in numbers.items() if name != metric}
+    found = _result(bench, job, float(numbers[metric].mean()), metric, details)
+    found.spread = float(numbers[metric].std(ddof=1)) if bench.seeds > 1 else None
+    return Outcome({job.name: found})
 
 
-def retrieval_result(bench: Bench, retrieval: Retrieval) -> SetResult:
+def _retrieval(bench: Bench, job: Job, retrieval: Retrieval) -> Outcome:
     """nDCG@10 x100, and the other measures beside it."""
     numbers = {key: 100 * value for key, value in retrieval_of(bench.embed, retrieval).items()}
-    return SetResult(
-        numbers.pop("ndcg@10"),
-        "nDCG@10",
-        len(retrieval.queries),
-        bench.embed.truncation_rate(retrieval.sentences),
-        _source(bench, retrieval.source),
-        details=numbers,
+    value = numbers.pop("ndcg@10")
+    return Outcome({job.name: _result(bench, job, value, "nDCG@10", numbers)})
+
+
+def _geometry(bench: Bench, job: Job) -> Outcome:
+    """Alignment, uniformity and anisotropy."""
+    assert isinstance(job.data, ScoredPairs)
+    origin = job.name.removeprefix("STS-B")  # " (Hub)" where it is from there
+    numbers = geometry_of(bench.embed, job.data)
+    return Outcome(
+        {f"{key}{origin}": _result(bench, job, value, key) for key, value in numbers.items()}
     )
 
 
-def _find(find: Callable[[str], Found], names: Iterable[str]) -> tuple[dict[str, Found], list[str]]:
-    """Find what is at hand, and say once what is not; nothing at all is an error."""
-    found: dict[str, Found] = {}
-    missing: list[MissingData] = []
-    for name in names:
-        try:
-            found[name] = find(name)
-        except MissingData as error:
-            missing.append(error)
-    if missing and not found:
-        raise UserError(missing_message(missing))
-    if missing:
-        say(missing_message(missing))
-    return found, [error.name for error in missing]
-
-
-def _average(suite: SuiteResult, names: tuple[str, ...]) -> float | None:
-    """The mean over the sets of the paper's table, once all of them are there."""
-    if not all(name in suite.sets for name in names):
-        return None
-    return float(np.mean([suite.sets[name].value for name in names]))
-
-
-def _source(bench: Bench, source: str) -> str:
-    """A source as it goes on record: relative to the data folder, the same on every machine."""
-    folder = bench.data.folder
-    if folder and Path(source).is_relative_to(folder):
-        return Path(source).relative_to(folder).as_posix()
-    return source if source.startswith("Hub") else Path(source).name
+def _result(
+    bench: Bench, job: Job, value: float, metric: str, details: dict[str, float] | None = None
+) -> SetResult:
+    assert job.data is not None
+    return SetResult(
+        value,
+        metric,
+        row_count(job.data),
+        bench.embed.truncation_rate(job.data.sentences),
+        job.source,
+        details=details or {},
+        digest=job.data.digest,
+    )

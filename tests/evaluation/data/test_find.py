@@ -22,6 +22,7 @@ NOT_IN_THE_FOLDER = ("MPQA", "Bio", "Go-S", "G-TS")
 def no_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(hub, "reachable", lambda: False)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
 
 
 @pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in NOT_IN_THE_FOLDER])
@@ -35,7 +36,7 @@ def test_every_real_set_is_read_whole(name: str, shared_data: Path) -> None:
         assert {part.classes for part in task.parts} == {6 if name == "TREC" else 2}
     else:
         assert data.texts(name).classes == CATALOGUE[name].classes
-    assert CATALOGUE[name].rows or name == "DBpedia"
+    assert CATALOGUE[name].rows
 
 
 def test_issue_counts_hold(shared_data: Path) -> None:
@@ -89,6 +90,35 @@ def test_fewer_classes_than_the_original(tmp_path: Path) -> None:
         EvaluationData(tmp_path).texts("Bio")
 
 
+def dbpedia(folder: Path, rows: int) -> EvaluationData:
+    (folder / "dbpedia14").mkdir(exist_ok=True)
+    lines = [f'{i % 14 + 1},"t","content {i}"' for i in range(rows)]
+    (folder / "dbpedia14/test.csv").write_text("\n".join(lines) + "\n")
+    return EvaluationData(folder)
+
+
+def test_only_the_whole_of_dbpedia_goes_by_its_name(tmp_path: Path) -> None:
+    assert dbpedia(tmp_path, 70_000).texts("DBpedia").name == "DBpedia"
+    assert dbpedia(tmp_path, 140).texts("DBpedia").name == "DBpedia (140 rows)"
+    with pytest.raises(UserError, match="has 70001 rows where DBpedia has 70000"):
+        dbpedia(tmp_path, 70_001).texts("DBpedia")
+
+
+def test_what_was_fetched_is_found_after_the_named_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    named, fetched = tmp_path / "named", tmp_path / "cache/data"
+    for folder, word in ((named, "good"), (fetched, "fine")):
+        (folder / "MPQA").mkdir(parents=True)
+        (folder / "MPQA/mpqa.pos").write_text(f"{word}\n" * 3311)
+        (folder / "MPQA/mpqa.neg").write_text("bad\n" * 7295)
+    assert EvaluationData().task("MPQA").train.texts[0] == "fine"
+    data = EvaluationData(named)
+    assert data.task("MPQA").train.texts[0] == "good"
+    assert data.shown(str(fetched / "MPQA")) == data.shown(str(named / "MPQA")) == "MPQA"
+
+
 def test_a_file_of_several_is_missing(tmp_path: Path) -> None:
     (tmp_path / "MR").mkdir()
     (tmp_path / "MR/rt-polarity.pos").write_text("good\n")
@@ -113,8 +143,10 @@ def test_missing_says_where_it_looked_and_how_to_get_it(
     assert message.startswith("Not at hand: STS12 (STS/STS12-en-test/STS.input.MSRpar.txt). ")
     assert f"{tmp_path}, {tmp_path / 'senteval'}, " in message
     assert "the Hugging Face Hub (not in the local cache" in message
-    assert "get_transfer_data.bash" in message
-    with pytest.raises(MissingData, match="none is named with --data or CLUSTERNS_DATA"):
+    assert "`clusterns data fetch`" in message
+    with pytest.raises(
+        MissingData, match="none is named with --data or CLUSTERNS_DATA, none was fetched"
+    ):
         EvaluationData().texts("AG")
     assert find_stsb_dev(tmp_path) is None
 

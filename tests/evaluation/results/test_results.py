@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from clusterns.errors import UserError
+from clusterns.evaluation.data.catalogue import STS
 from clusterns.evaluation.results.results import Results, SetResult, SuiteResult
 
 
@@ -24,13 +25,6 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert again.suites == results.suites
     assert (again.name, again.model, again.record) == ("m", {"fingerprint": "f"}, {"seed": 1})
     np.testing.assert_array_equal(again.items["sts/STS12"], results.items["sts/STS12"])
-
-
-def test_run_folder_stands_for_its_file(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="clusterns evaluate"):
-        Results.read(tmp_path)
-    made(STS12=1.0).write(tmp_path / "evaluation.json")
-    assert Results.read(tmp_path).suites["sts"].sets["STS12"].value == 1
 
 
 @pytest.mark.parametrize("content", ["{", "[]", "{}", '{"format": 1, "name": "x"}'])
@@ -53,11 +47,18 @@ def test_missing_other_version_and_broken_answers(tmp_path: Path) -> None:
         Results.read(path)
 
 
-def test_earlier_suites_are_kept_and_newer_ones_win() -> None:
-    new, old = made(STS12=2.0), made(STS12=1.0)
-    old.suites["transfer"] = made(suite="transfer", MR=80.0).suites["transfer"]
-    old.items["transfer/MR"] = np.array([True])
-    new.add(old)
-    assert new.suites["sts"].sets["STS12"].value == 2
-    assert new.suites["transfer"].sets["MR"].value == 80
-    assert set(new.items) == {"sts/STS12", "transfer/MR"}
+def test_average_and_what_is_missing_follow_from_the_sets() -> None:
+    suite = made(**{name: float(i) for i, name in enumerate(STS)}).suites["sts"]
+    suite.complete("sts")
+    assert (suite.average, suite.missing) == (3.0, [])
+    suite.sets["SICK-R (Hub)"] = suite.sets.pop("SICK-R")
+    del suite.sets["STS13"]
+    suite.complete("sts")
+    assert (suite.average, suite.missing) == (None, ["STS13"])
+
+
+def test_a_recorded_sample_of_dbpedia_goes_by_its_own_name() -> None:
+    record = Path(__file__).parents[3] / "results/reference/quickstart.json"
+    sets = Results.read(record).suites["clustering"].sets
+    assert "DBpedia" not in sets
+    assert sets["DBpedia (10,000 rows)"].rows == 10_000

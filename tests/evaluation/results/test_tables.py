@@ -52,7 +52,7 @@ def test_notes_tell_what_is_missing_and_truncated() -> None:
     notes = suite_table("sts", [("a", result)]).notes
     assert notes == [
         "Avg.: over STS12.",
-        "Not at hand: SICK-R.",
+        "Not evaluated: SICK-R.",
         "Sentences longer than a model reads: STS12 25 %.",
     ]
 

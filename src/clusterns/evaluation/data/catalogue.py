@@ -17,10 +17,31 @@ SHORT_TEXT = ("", "short-text")
 DBPEDIA = ("dbpedia14", "dbpedia_14", "dbpedia_csv")
 
 STS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
+DBPEDIA_ROWS = 70_000
 TRANSFER = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
 SHORT_TEXTS = tuple(readers.SHORT_TEXT_FILES)
+SUITES = {
+    "sts": STS,
+    "transfer": TRANSFER,
+    "clustering": (*SHORT_TEXTS, "DBpedia"),
+    "geometry": ("STS-B",),
+}
 
 EvaluationSet = ScoredPairs | LabelledTexts | TransferTask
+
+
+def hub_name(name: str) -> str:
+    """What a set of SentEval is called where it comes from the Hub.
+
+    There its text is cased and not tokenised, or its rows are in another order: its scores are
+    not those of the papers, and must not stand under the same name.
+    """
+    return f"{name} (Hub)"
+
+
+def sample_name(name: str, rows: int) -> str:
+    """What a part of a set is called."""
+    return f"{name} ({rows:,} rows)"
 
 
 @dataclass(frozen=True)
@@ -28,7 +49,8 @@ class Entry:
     """Where a set lies, how it is read, and what shows that it is whole.
 
     ``files`` are relative to one of ``roots``, which are relative to the data folder. ``rows`` are
-    the official numbers: a file cut off at a line end can be told by nothing else.
+    the official numbers: a file cut off at a line end can be told by nothing else. Of a set that
+    people evaluate samples of, a part goes by another name, with its rows in it (``sampled``).
     """
 
     roots: tuple[str, ...]
@@ -37,14 +59,15 @@ class Entry:
     rows: tuple[int, ...] = ()
     classes: int = 0
     hub: Callable[[str], EvaluationSet] | None = None
+    sampled: bool = False
 
     @property
     def remedy(self) -> str:
         """How to get the set."""
         if self.roots is SENTEVAL:
             return (
-                "Make SentEval's data folder with its script get_transfer_data.bash and name it "
-                f"with --data or {VARIABLE}."
+                "Fetch SentEval's sets with `clusterns data fetch`, or name a folder that holds "
+                f"them with --data or {VARIABLE}."
             )
         if self.roots is SHORT_TEXT:
             return (
@@ -57,10 +80,21 @@ class Entry:
         )
 
 
+PAIR_COLUMNS = ("sentence1", "sentence2", "score")
+STS_REVISIONS = {
+    "STS12": "a0d554a64d88156834ff5ae9920b964011b16384",
+    "STS13": "7e90230a92c190f1bf69ae9002b8cea547a64cca",
+    "STS14": "6031580fec1f6af667f0bd2da0a551cf4f0b2375",
+    "STS15": "ae752c7c21bf194d8b67fd573edf7ae58183cbe3",
+    "STS16": "4d8694f8f0e0100860b497b999b3dbed754a0513",
+    "STS-B": "b0fddb56ed78048fa8b90373c8a3cfc37b684831",
+}
+
+
 def _sts_year(name: str, rows: int) -> Entry:
     folder = f"STS/{name}-en-test"
     subsets = readers.STS_SUBSETS[name]
-    hub = HubSet(f"mteb/{name.lower()}-sts", ("test",), ("sentence1", "sentence2", "score"))
+    hub = HubSet(f"mteb/{name.lower()}-sts", STS_REVISIONS[name], ("test",), PAIR_COLUMNS)
     return Entry(
         SENTEVAL,
         tuple(
@@ -74,7 +108,7 @@ def _sts_year(name: str, rows: int) -> Entry:
 
 def _stsb(split: str, hub_split: str, rows: int) -> Entry:
     file = f"STS/STSBenchmark/sts-{split}.csv"
-    hub = HubSet("mteb/stsbenchmark-sts", (hub_split,), ("sentence1", "sentence2", "score"))
+    hub = HubSet("mteb/stsbenchmark-sts", STS_REVISIONS["STS-B"], (hub_split,), PAIR_COLUMNS)
     return Entry(
         SENTEVAL,
         (file,),
@@ -125,7 +159,12 @@ def _short_text(name: str, classes: int, rows: int | None = None) -> Entry:
 
 
 _WHOLE = "train+validation+test"
-_DBPEDIA = HubSet("fancyzhx/dbpedia_14", ("test",), ("content", "label"))
+_DBPEDIA = HubSet(
+    "fancyzhx/dbpedia_14",
+    "9abd46cf7fc8b4c64290f26993c540b92aa145ac",
+    ("test",),
+    ("content", "label"),
+)
 
 CATALOGUE: dict[str, Entry] = {
     "STS12": _sts_year("STS12", 3108),
@@ -144,16 +183,15 @@ CATALOGUE: dict[str, Entry] = {
         "rt-polarity.pos",
         "rt-polarity.neg",
         10662,
-        HubSet("cornell-movie-review-data/rotten_tomatoes", (_WHOLE,), ("text", "label")),
+        HubSet(
+            "cornell-movie-review-data/rotten_tomatoes",
+            "aa13bc287fa6fcab6daf52f0dfb9994269ffea28",
+            (_WHOLE,),
+            ("text", "label"),
+        ),
     ),
     "CR": _two_classes("CR", "custrev.pos", "custrev.neg", 3775),
-    "SUBJ": _two_classes(
-        "SUBJ",
-        "subj.objective",
-        "subj.subjective",
-        10000,
-        HubSet("SetFit/subj", ("train+test",), ("text", "label")),
-    ),
+    "SUBJ": _two_classes("SUBJ", "subj.objective", "subj.subjective", 10000),
     "MPQA": _two_classes("MPQA", "mpqa.pos", "mpqa.neg", 10606),
     "SST-2": _task(
         "SST/binary",
@@ -166,12 +204,6 @@ CATALOGUE: dict[str, Entry] = {
         ("train_5500.label", "TREC_10.label"),
         readers.read_trec,
         (5452, 500),
-        HubSet(
-            "CogComp/trec",
-            ("train", "test"),
-            ("text", "coarse_label"),
-            revision="refs/convert/parquet",
-        ),
     ),
     "MRPC": _task(
         "MRPC",
@@ -180,6 +212,7 @@ CATALOGUE: dict[str, Entry] = {
         (4076, 1725),
         HubSet(
             "nyu-mll/glue",
+            "bcdcba79d07bc864c1c254ccfcedcce55bcc9a8c",
             ("train+validation", "test"),
             ("sentence1", "sentence2", "label"),
             config="mrpc",
@@ -197,7 +230,9 @@ CATALOGUE: dict[str, Entry] = {
         DBPEDIA,
         ("test.csv",),
         lambda base: readers.read_dbpedia(base / "test.csv"),
+        (DBPEDIA_ROWS,),
         classes=14,
         hub=_DBPEDIA.texts,
+        sampled=True,
     ),
 }

@@ -1,4 +1,7 @@
-"""Evaluation sets on the Hugging Face Hub, or left in its local cache, without long waits."""
+"""Evaluation sets on the Hugging Face Hub, or left in its local cache, without long waits.
+
+Each is read at one fixed revision: a set that someone changes tomorrow has other scores.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +27,10 @@ class HubSet:
     """A data set on the Hub: its name, the splits that make up each part, its columns."""
 
     repo: str
+    revision: str
     splits: tuple[str, ...]
     columns: tuple[str, ...]
     config: str | None = None
-    revision: str | None = None
 
     def pairs(self, name: str) -> ScoredPairs:
         """Read scored pairs: columns for both sentences and the score."""
@@ -48,7 +51,7 @@ class HubSet:
     @property
     def where(self) -> str:
         """How the set is called in messages and records."""
-        return f"Hub: {self.repo}"
+        return f"Hub: {self.repo}@{self.revision[:8]}"
 
     def _part(self, split: str, name: str) -> LabelledTexts:
         *texts, labels = self._columns(split)
@@ -79,7 +82,7 @@ def reachable() -> bool:
     return True
 
 
-def _folder(repo: str, revision: str | None, config: str | None) -> str:
+def _folder(repo: str, revision: str, config: str | None) -> str:
     """The local copy of a set, downloaded where there is none yet."""
     from huggingface_hub import snapshot_download
 

@@ -82,6 +82,11 @@ class LabelledTexts:
         """Every text, of both sides where rows are pairs."""
         return [*self.texts, *(self.partners or ())]
 
+    @property
+    def digest(self) -> str:
+        """What these rows are, for a later comparison."""
+        return digest_of(self.sentences, self.labels)
+
 
 @dataclass(frozen=True)
 class TransferTask:
@@ -110,8 +115,7 @@ class TransferTask:
     @property
     def digest(self) -> str:
         """What the rows are that it is scored on, for a later comparison."""
-        scored = self.test or self.train
-        return digest_of(scored.sentences, scored.labels)
+        return (self.test or self.train).digest
 
 
 @dataclass(frozen=True)
@@ -128,3 +132,28 @@ class Retrieval:
     def sentences(self) -> list[str]:
         """Every query and every text."""
         return [*self.queries, *self.texts]
+
+    @property
+    def digest(self) -> str:
+        """What these rows are, for a later comparison."""
+        numbers = [number for found in self.relevant for number in (*sorted(found), -1)]
+        return digest_of(self.sentences, np.array([len(self.queries), *numbers]))
+
+
+AnySet = ScoredPairs | LabelledTexts | TransferTask | Retrieval
+
+
+def whole_digest(data: AnySet) -> str:
+    """A digest of all rows that decide a score: of a task also those it is trained on."""
+    if isinstance(data, TransferTask):
+        return digest_of([part.digest for part in data.parts], np.array([]))
+    return data.digest
+
+
+def row_count(data: AnySet) -> int:
+    """How many rows a set is scored on."""
+    if isinstance(data, TransferTask):
+        return len((data.test or data.train).labels)
+    if isinstance(data, Retrieval):
+        return len(data.queries)
+    return len(data.scores) if isinstance(data, ScoredPairs) else len(data.labels)

@@ -1,29 +1,43 @@
-"""Which differences between models are real: a paired bootstrap over the rows of each set."""
+"""Which differences between models are significant: paired tests over the rows of each set."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import rankdata
+from tqdm import tqdm
 
+from clusterns.errors import UserError
+from clusterns.evaluation.data.catalogue import hub_name
 from clusterns.evaluation.data.find import MissingData
 from clusterns.evaluation.data.sets import ScoredPairs
+from clusterns.evaluation.results.bootstrap import (
+    LEVEL,
+    Floats,
+    accuracy_measure,
+    bootstrap,
+    enough_rounds,
+    generator,
+    holm,
+    least_rounds,
+    spearman_measure,
+    two_sided_p,
+)
 from clusterns.evaluation.results.results import Results
 from clusterns.evaluation.results.tables import AVERAGE
 from clusterns.tables import Table
 
-Floats = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Difference:
-    """How much better ``first`` is than ``second``, in points, with a 95 % interval.
+    """How much better ``first`` is than ``second``, in points.
 
-    The interval says where the difference would lie on other rows of the same kind. It knows
-    nothing of how much a method moves between training seeds.
+    The 95 % interval and the p-value of no difference are over the rows of the set, as if others
+    of the same kind had been drawn. They know nothing of how much a method moves between training
+    seeds. ``adjusted`` is the p-value adjusted for all comparisons that were made with it.
     """
 
     suite: str
@@ -33,85 +47,79 @@ class Difference:
     points: float
     low: float
     high: float
+    p: float
+    adjusted: float
 
     @property
-    def real(self) -> bool:
-        """Whether the interval leaves out zero."""
-        return self.low > 0 or self.high < 0
+    def significant(self) -> bool:
+        """Whether no difference is rejected at 5 %, all comparisons taken together."""
+        return self.adjusted <= LEVEL
+
+    def plain(self) -> dict[str, Any]:
+        """As it goes to JSON."""
+        return asdict(self) | {"significant": self.significant}
 
 
-def spearman_columns(cosines: Floats, gold: Floats) -> Floats:
-    """Spearman's correlation of each column of (n, models) with (n,) gold scores, x100."""
-    ranks = rankdata(np.column_stack([cosines, gold]), axis=0)
-    ranks -= ranks.mean(axis=0)
-    lengths = np.sqrt((ranks**2).sum(axis=0))
-    products = ranks[:, -1] @ ranks[:, :-1]
-    scale = lengths[:-1] * lengths[-1]
-    return 100 * np.divide(products, scale, out=np.zeros_like(products), where=scale > 0)
+@dataclass(frozen=True)
+class Comparison:
+    """All differences that were tested together, and by how many resamples."""
 
-
-def accuracy_columns(right: Floats, _: Floats) -> Floats:
-    """The share of right rows in each column, x100."""
-    return 100 * right.mean(axis=0)
-
-
-def bootstrap(
-    answers: Floats,
-    gold: Floats,
-    measure: Callable[[Floats, Floats], Floats],
-    rounds: int,
-    seed: int,
-) -> Floats:
-    """Measure all models on the same resampled rows, again and again.
-
-    Args:
-        answers: (n, models).
-        gold: (n,).
-        measure: (n, models), (n,) to (models,).
-        rounds: how many resamples.
-        seed: of the resampling.
-
-    Returns:
-        (rounds + 1, models); the first row is the measure on the real rows.
-    """
-    random = np.random.default_rng(seed)
-    rows = [measure(answers, gold)]
-    for _ in range(rounds):
-        picked = random.integers(len(gold), size=len(gold))
-        rows.append(measure(answers[picked], gold[picked]))
-    return np.array(rows)
+    differences: list[Difference]
+    rounds: int
 
 
 def find_differences(
     models: Sequence[Results],
     gold: Mapping[str, Floats],
-    rounds: int = 1000,
+    rounds: int | None = None,
     seed: int = 0,
-) -> list[Difference]:
+    progress: bool = False,
+) -> Comparison:
     """Compare every two models on every set that all have answers for, and on the averages.
 
     Args:
         models: with their row-by-row answers.
         gold: the gold scores of sets of pairs, by the key of the answers (``sts/STS12``).
-        rounds: bootstrap resamples.
+        rounds: resamples. None: enough for the number of comparisons.
         seed: of the resampling.
+        progress: whether to draw a bar, on a terminal.
     """
+    keys = [key for key in comparable(models) if key.startswith("transfer/") or key in gold]
+    suites = [key.split("/", 1)[0] for key in keys]
+    averages = sum(suites.count(suite) > 1 for suite in set(suites))
+    pairs = list(combinations(range(len(models)), 2))
+    rounds = _checked_rounds(rounds, len(pairs) * (len(keys) + averages))
     samples: dict[str, dict[str, Floats]] = {}
-    for key in comparable(models):
+    for key in tqdm(keys, desc="Resample", unit="set", disable=None if progress else True):
         answers = np.column_stack([model.items[key].astype(np.float64) for model in models])
+        measure = spearman_measure(answers, gold[key]) if key in gold else accuracy_measure(answers)
         suite, name = key.split("/", 1)
-        if suite == "transfer":
-            found = bootstrap(answers, answers[:, 0], accuracy_columns, rounds, seed)
-        elif key in gold:
-            found = bootstrap(answers, gold[key], spearman_columns, rounds, seed)
-        else:
-            continue
+        found = bootstrap(measure, len(answers), rounds, generator(seed, key))
         samples.setdefault(suite, {})[name] = found
-    return [
-        difference
-        for suite, sets in samples.items()
-        for difference in _differences_of(suite, sets, [model.name for model in models])
-    ]
+    tests = []
+    for suite, sets in samples.items():
+        tables = sets if len(sets) == 1 else sets | {AVERAGE: np.mean(list(sets.values()), axis=0)}
+        for first, second in pairs:
+            names = models[first].name, models[second].name
+            for name, sample in tables.items():
+                gaps = sample[:, first] - sample[:, second]
+                low, high = np.percentile(gaps[1:], [2.5, 97.5])
+                numbers = float(gaps[0]), float(low), float(high), two_sided_p(gaps[1:])
+                tests.append((suite, name, *names, *numbers))
+    adjusted = holm([test[-1] for test in tests])
+    differences = [Difference(*test, p) for test, p in zip(tests, adjusted, strict=True)]
+    return Comparison(differences, rounds)
+
+
+def _checked_rounds(rounds: int | None, comparisons: int) -> int:
+    if rounds is None:
+        return enough_rounds(comparisons)
+    if rounds < least_rounds(comparisons):
+        raise UserError(
+            f"--rounds {rounds}: for {comparisons} comparisons {least_rounds(comparisons)} are "
+            "needed before any difference can be significant; leave it out for enough of them."
+        )
+    return rounds
 
 
 def comparable(models: Sequence[Results]) -> list[str]:
@@ -145,10 +153,14 @@ def gold_scores(
     for key in comparable(models):
         suite, name = key.split("/", 1)
         if suite == "own":
-            gold[key] = models[0].items[f"gold/{key}"]
+            kept = [m.items[f"gold/{key}"] for m in models if f"gold/{key}" in m.items]
+            if kept:
+                gold[key] = kept[0].astype(np.float64)
+            else:
+                without.append(name)
         elif suite == "sts":
             try:
-                pairs = find(name)
+                pairs = find(name.removesuffix(hub_name("")))
             except MissingData:
                 pairs = None
             if pairs is not None and pairs.digest == digest_in(models[0], key):
@@ -158,49 +170,29 @@ def gold_scores(
     return gold, without
 
 
-def _differences_of(
-    suite: str, sets: Mapping[str, Floats], names: Sequence[str]
-) -> list[Difference]:
-    tables = dict(sets)
-    if len(sets) > 1:
-        tables[AVERAGE] = np.mean(list(sets.values()), axis=0)
-    found = []
-    for first in range(len(names)):
-        for second in range(first + 1, len(names)):
-            for name, sample in tables.items():
-                gap = sample[:, first] - sample[:, second]
-                low, high = np.percentile(gap[1:], [2.5, 97.5])
-                found.append(
-                    Difference(
-                        suite,
-                        name,
-                        names[first],
-                        names[second],
-                        float(gap[0]),
-                        float(low),
-                        float(high),
-                    )
-                )
-    return found
-
-
-def difference_table(differences: Sequence[Difference]) -> Table:
-    """A row for every two models and suite: the average's interval, and where it is real."""
-    table = Table("Differences (points)", ["on average", "95 % interval", "real on", "not on"])
+def difference_table(comparison: Comparison) -> Table:
+    """A row for every two models and suite: the average's interval, and where it is significant."""
+    columns = ["on average", "95 % CI", "p", "significant on", "not significant on"]
+    table = Table("Differences (points)", columns)
+    least = two_sided_p(np.ones(comparison.rounds))
     groups: dict[tuple[str, str, str], list[Difference]] = {}
-    for one in differences:
+    for one in comparison.differences:
         groups.setdefault((one.suite, one.first, one.second), []).append(one)
     for (suite, first, second), group in groups.items():
         whole, sets = group[-1], [one for one in group if one.name != AVERAGE]
         cells: list[float | str | None] = [
-            f"{whole.points:+.2f}{'' if whole.real else ' (not real)'}",
+            f"{whole.points:+.2f}",
             f"{whole.low:+.2f} to {whole.high:+.2f}",
-            ", ".join(f"{one.name} {one.points:+.1f}" for one in sets if one.real),
-            ", ".join(f"{one.name} {one.points:+.1f}" for one in sets if not one.real),
+            # Where no resample lies on the other side of 0, only a bound is known.
+            f"{'≤ ' if whole.p <= least else ''}{whole.adjusted:.3f}",
+            ", ".join(f"{one.name} {one.points:+.1f}" for one in sets if one.significant),
+            ", ".join(f"{one.name} {one.points:+.1f}" for one in sets if not one.significant),
         ]
         table.rows.append((f"{suite}: {first} over {second}", cells))
     table.notes.append(
-        "Paired bootstrap over the rows of each set: real where the 95 % interval leaves out 0. "
-        "Training seeds are another source of chance."
+        f"Paired bootstrap over the rows of each set, {comparison.rounds:,} resamples. Two-sided "
+        f"p-values, adjusted by Holm's method for all {len(comparison.differences)} comparisons; "
+        f"significant at {LEVEL:.0%}. The intervals are of one comparison each. Rows are the only "
+        "chance in it: training seeds are another."
     )
     return table

@@ -15,8 +15,9 @@ def alignment_uniformity_points(models: Sequence[Results]) -> list[tuple[str, fl
     points = []
     for model in models:
         geometry, sts = model.suites.get("geometry"), model.suites.get("sts")
-        if geometry and sts and sts.average is not None:
-            sets = geometry.sets
+        sets = geometry.sets if geometry else {}
+        both = "alignment" in sets and "uniformity" in sets
+        if both and sts and sts.average is not None:
             points.append(
                 (model.name, sets["uniformity"].value, sets["alignment"].value, sts.average)
             )

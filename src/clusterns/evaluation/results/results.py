@@ -11,10 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clusterns.errors import UserError
+from clusterns.evaluation.data.catalogue import (
+    DBPEDIA_ROWS,
+    SHORT_TEXTS,
+    STS,
+    TRANSFER,
+    hub_name,
+    sample_name,
+)
 from clusterns.files import read_json, whole_file, write_json
 
 FORMAT = 1
-RUN_FILE = "evaluation.json"  # in a run folder
+# The sets of the paper's tables: what an average is over, and whose absence is said.
+AVERAGED = {"sts": STS, "transfer": TRANSFER, "clustering": SHORT_TEXTS}
 LOWER_IS_BETTER = ("geometry",)
 
 
@@ -53,6 +62,14 @@ class SuiteResult:
     settings: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
 
+    def complete(self, suite: str) -> None:
+        """Work out the average over the paper's sets, and which of them are not there."""
+        names = AVERAGED.get(suite, ())
+        self.missing = [n for n in names if not {n, hub_name(n)} & set(self.sets)]
+        values = [self.sets[name].value for name in names if name in self.sets]
+        whole = bool(names) and len(values) == len(names)
+        self.average = float(np.mean(values)) if whole else None
+
 
 @dataclass
 class Results:
@@ -68,46 +85,44 @@ class Results:
     suites: dict[str, SuiteResult] = field(default_factory=dict)
     items: dict[str, NDArray[Any]] = field(default_factory=dict)
 
+    def plain(self) -> dict[str, Any]:
+        """All but the answers, as it goes to JSON."""
+        return {"format": FORMAT} | {k: v for k, v in asdict(self).items() if k != "items"}
+
     def write(self, path: Path) -> None:
         """Write the JSON file, and the answers beside it."""
-        plain = {key: value for key, value in asdict(self).items() if key != "items"}
         if self.items:
-            with whole_file(items_file(path)) as temporary, temporary.open("wb") as file:
-                np.savez_compressed(file, allow_pickle=False, **self.items)
-        write_json(path, {"format": FORMAT} | plain)
+            write_items(items_file(path), self.items)
+        write_json(path, self.plain())
 
     @classmethod
     def read(cls, path: Path) -> Results:
-        """Read what ``write`` wrote; a run folder stands for the file of that name in it."""
-        if path.is_dir():
-            if not (path / RUN_FILE).is_file():
-                raise UserError(
-                    f"{path} has no {RUN_FILE}: make it with `clusterns evaluate {path}`."
-                )
-            path = path / RUN_FILE
+        """Read what ``write`` wrote."""
         try:
             plain = read_json(path)
             if plain.pop("format") != FORMAT:
                 raise UserError(f"{path} was written by another version of clusterns.")
             suites = {
-                name: SuiteResult(
-                    **suite | {"sets": {k: SetResult(**v) for k, v in suite["sets"].items()}}
-                )
+                name: SuiteResult(**suite | {"sets": read_sets(suite["sets"])})
                 for name, suite in plain.pop("suites").items()
             }
-            return cls(**plain, suites=suites, items=_read_items(items_file(path)))
+            return cls(**plain, suites=suites, items=read_items(items_file(path)))
         except OSError as error:
             raise UserError(f"cannot read {path}: {error.strerror}.") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UserError(f"{path} holds no results of clusterns evaluate.") from error
 
-    def add(self, earlier: Results) -> None:
-        """Take over the suites that only an earlier evaluation of the same model has."""
-        for name, suite in earlier.suites.items():
-            if name not in self.suites:
-                self.suites[name] = suite
-                own = {k: v for k, v in earlier.items.items() if k.startswith(f"{name}/")}
-                self.items |= own
+
+def read_sets(plain: dict[str, dict[str, Any]]) -> dict[str, SetResult]:
+    """The sets of a suite from their JSON."""
+    sets = {name: SetResult(**one) for name, one in plain.items()}
+    # Records from before a sample of DBpedia had a name of its own.
+    return {_name(name, one): one for name, one in sets.items()}
+
+
+def _name(name: str, one: SetResult) -> str:
+    sampled = name == "DBpedia" and one.rows < DBPEDIA_ROWS
+    return sample_name(name, one.rows) if sampled else name
 
 
 def items_file(path: Path) -> Path:
@@ -115,7 +130,14 @@ def items_file(path: Path) -> Path:
     return path.with_suffix(".npz")
 
 
-def _read_items(path: Path) -> dict[str, NDArray[Any]]:
+def write_items(path: Path, items: dict[str, NDArray[Any]]) -> None:
+    """Write row-by-row answers, whole or not at all."""
+    with whole_file(path) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **items)
+
+
+def read_items(path: Path) -> dict[str, NDArray[Any]]:
+    """Read row-by-row answers; none where there is no file."""
     if not path.is_file():
         return {}
     try:

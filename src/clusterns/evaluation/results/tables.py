@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from clusterns.evaluation.results.results import LOWER_IS_BETTER, Results, SuiteResult
+from clusterns.evaluation.results.results import (
+    AVERAGED,
+    LOWER_IS_BETTER,
+    Results,
+    SuiteResult,
+)
 from clusterns.tables import Table
 
 AVERAGE = "Avg."
-AVERAGED = ("sts", "transfer", "clustering")
 TITLES = {
     "sts": "STS (Spearman x100)",
     "transfer": "Transfer (accuracy)",
@@ -43,7 +47,7 @@ def suite_table(
         table.rows.append((label, [one.value if one else None for one in sets]))
         table.spreads.append([one.spread if one else None for one in sets])
     if suite in AVERAGED:
-        _add_average(table, models, published or {})
+        _add_average(table, suite, models, published or {})
     if suite == "own":
         metrics = {name: one.metric for _, r in models for name, one in r.sets.items()}
         table.columns = [f"{name} ({metrics[name]})" for name in names]
@@ -52,13 +56,13 @@ def suite_table(
 
 
 def _add_average(
-    table: Table, models: Sequence[tuple[str, SuiteResult]], published: Published
+    table: Table, suite: str, models: Sequence[tuple[str, SuiteResult]], published: Published
 ) -> None:
     """Append the mean over the sets that all models have; DBpedia's AMI stays out of it.
 
     A published row keeps its printed average where that is over the same sets.
     """
-    names = [name for name in table.columns if name != "DBpedia"]
+    names = [name for name in table.columns if not name.startswith("DBpedia")]
     shared = [name for name in names if all(name in result.sets for _, result in models)]
     places = [table.columns.index(name) for name in shared]
     if not places:
@@ -72,14 +76,14 @@ def _add_average(
             average = printed[label][AVERAGE]
         values.append(average)
         spreads.append(None)
-    if shared != names or any(result.missing for _, result in models):
+    if shared != names or set(shared) != set(AVERAGED[suite]):
         table.notes.append(f"{AVERAGE}: over {', '.join(shared)}.")
 
 
 def _add_notes(table: Table, models: Sequence[tuple[str, SuiteResult]]) -> None:
     missing = dict.fromkeys(name for _, result in models for name in result.missing)
     if missing:
-        table.notes.append(f"Not at hand: {', '.join(missing)}.")
+        table.notes.append(f"Not evaluated: {', '.join(missing)}.")
     cut: dict[str, float] = {}
     for _, result in models:
         for name, one in result.sets.items():

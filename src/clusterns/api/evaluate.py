@@ -1,0 +1,264 @@
+"""A model in, its scores out: the body of ``clusterns evaluate``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clusterns.console import say, status
+from clusterns.errors import UserError
+from clusterns.evaluation.data.catalogue import SUITES
+from clusterns.evaluation.data.find import EvaluationData
+from clusterns.evaluation.plan import MTEB, Job, Plan, find_jobs
+from clusterns.evaluation.results.results import Results
+from clusterns.evaluation.results.store import FOLDER, READING, Kept, find_kept, join
+from clusterns.files import cache_folder
+from clusterns.record import make_record
+from clusterns.vectors.settings import DType
+
+if TYPE_CHECKING:
+    from clusterns.evaluation.data.sets import AnySet
+    from clusterns.vectors.embed import Embedder
+
+# Nothing heavy is imported above: what is wrong with a call is said at once.
+ALL = "all"
+DEFAULT_SUITES = ("sts",)
+Files = str | Path | Sequence[str | Path]
+
+
+def evaluate(
+    model: str | Path,
+    suites: str | Sequence[str] | None = None,
+    *,
+    data: str | Path | None = None,
+    pairs: Files = (),
+    labelled: Files = (),
+    queries: Files = (),
+    pooling: str | None = None,
+    name: str | None = None,
+    max_length: int | None = None,
+    device: str | None = None,
+    dtype: DType = "float32",
+    prompt_name: str | None = None,
+    truncate_dim: int | None = None,
+    batch_size: int = 32,
+    seeds: int = 10,
+    cache: str | Path | None = None,
+    mteb_tasks: Sequence[str] = (),
+    again: bool = False,
+    quiet: bool = False,
+) -> Results:
+    """Evaluate an embedding model, as ``clusterns evaluate`` does.
+
+    ```python
+    from clusterns import evaluate
+
+    results = evaluate("minibert", pooling="mean", pairs="pairs.csv")
+    print(results.suites["own"].sets["pairs"].value)  # Spearman x 100
+    ```
+
+    Each set's result is kept on disk as soon as it is there: in ``RUN/evaluation`` for a run
+    folder, else in the cache. What is there already, made with the same settings and versions, is
+    not computed again; so a killed evaluation goes on where it was. What is not at hand is said
+    and left out.
+
+    Args:
+        model: a run folder, a SentenceTransformer's path or Hub name, a plain encoder's (with
+            ``pooling``; ``minibert`` is inside this package), or a text file of word vectors.
+        suites: of sts, transfer, clustering, geometry, mteb, or all (the first four). None: sts, or
+            only your own sets where you name some.
+        data: folder of the evaluation data. None: the one that CLUSTERNS_DATA names. What is not
+            in it comes from `clusterns data fetch` or the Hub.
+        pairs: your own scored pairs, a file or several: sentence1, sentence2, score.
+        labelled: your own labelled texts to cluster: label, text.
+        queries: your own queries: query, relevant.
+        pooling: how a plain encoder's token vectors become one.
+        name: what to call the model in tables. None: ``model``.
+        max_length: tokens to read of each text. None: what the model says.
+        device: where to run. None: the best one here.
+        dtype: kind of the numbers to compute with.
+        prompt_name: which of the model's prompts to put before each text. None: the one that it
+            names itself, if any.
+        truncate_dim: how many of a vector's first numbers to keep. None: all.
+        batch_size: sentences a forward pass.
+        seeds: K-means runs for each clustering set.
+        cache: a folder that keeps embeddings for the next call.
+        mteb_tasks: tasks of the mteb suite. Empty: its STS tasks.
+        again: compute what is there already as well.
+        quiet: say nothing, draw no bars.
+
+    Raises:
+        UserError: something that the caller can mend, in one sentence.
+    """
+    plan = plan_evaluation(
+        model, suites, data=data, pairs=pairs, labelled=labelled, queries=queries, pooling=pooling,
+        name=name, max_length=max_length, device=device, dtype=dtype, prompt_name=prompt_name,
+        truncate_dim=truncate_dim, batch_size=batch_size, seeds=seeds, cache=cache,
+        mteb_tasks=mteb_tasks, again=again,
+    )  # fmt: skip
+    return plan.run(quiet=quiet)
+
+
+def plan_evaluation(
+    model: str | Path,
+    suites: str | Sequence[str] | None = None,
+    *,
+    data: str | Path | None = None,
+    pairs: Files = (),
+    labelled: Files = (),
+    queries: Files = (),
+    pooling: str | None = None,
+    name: str | None = None,
+    max_length: int | None = None,
+    device: str | None = None,
+    dtype: DType = "float32",
+    prompt_name: str | None = None,
+    truncate_dim: int | None = None,
+    batch_size: int = 32,
+    seeds: int = 10,
+    cache: str | Path | None = None,
+    mteb_tasks: Sequence[str] = (),
+    again: bool = False,
+) -> EvaluationPlan:
+    """Check all that can be checked in no time; the arguments are those of :func:`evaluate`."""
+    named = {"pairs": pairs, "labelled": labelled, "queries": queries}
+    own = [(kind, path) for kind, files in named.items() for path in _paths(files)]
+    for _, path in own:
+        if not path.is_file():
+            raise UserError(f"{path} is not a file.")
+    asked = [suites] if isinstance(suites, str) else list(suites or ([] if own else DEFAULT_SUITES))
+    for suite in asked:
+        if suite not in (*SUITES, MTEB, ALL):
+            known = ", ".join((*SUITES, MTEB, ALL))
+            raise UserError(f"there is no suite {suite!r}: choose from {known}.")
+    tasks: Sequence[str] = ()
+    if MTEB in asked:
+        from clusterns.evaluation.mteb_suite import DEFAULT_TASKS, mteb_version
+
+        mteb_version()
+        tasks = tuple(mteb_tasks) or DEFAULT_TASKS
+    chosen = [suite for suite in SUITES if suite in asked or ALL in asked]
+    found = EvaluationData(Path(data) if data is not None else None)
+    reading = {
+        "pooling": pooling,
+        "max_length": max_length,
+        "device": device,
+        "dtype": dtype,
+        "prompt_name": prompt_name,
+        "truncate_dim": truncate_dim,
+    }
+    return EvaluationPlan(
+        str(model), name or str(model), reading, chosen, tasks, own, found, batch_size, seeds,
+        Path(cache) if cache is not None else None, again,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class EvaluationPlan:
+    """A checked call: what is evaluated on what."""
+
+    model: str
+    name: str
+    reading: dict[str, Any]
+    """How the model is read: the arguments of ``load_model``."""
+    suites: list[str]
+    mteb_tasks: Sequence[str]
+    own: list[tuple[str, Path]]
+    data: EvaluationData
+    batch_size: int
+    seeds: int
+    cache: Path | None
+    again: bool
+
+    def run(self, *, quiet: bool = False) -> Results:
+        """Find all data, say what will run, and run it, keeping each result as it comes."""
+        found = find_jobs(self.suites, self.data, self._own_sets(), self.mteb_tasks)
+        if self.mteb_tasks:
+            from clusterns.evaluation.mteb_suite import check_tasks
+
+            check_tasks(self.mteb_tasks)
+
+        from clusterns.vectors.embed import Embedder
+        from clusterns.vectors.fingerprint import fingerprint
+        from clusterns.vectors.models import load_model
+
+        encoder = load_model(self.model, **self.reading)
+        bars = status.is_terminal and not quiet
+        embed = Embedder(encoder, self.batch_size, progress=bars, cache=self.cache)
+        facts = {
+            "model": self.model,
+            "fingerprint": fingerprint(encoder),
+            **{key: self.reading[key] for key in READING},
+            "max_length": encoder.max_seq_length,
+        }
+        return self._run(found, embed, facts, quiet)
+
+    def _run(self, found: Plan, embed: Embedder, facts: dict[str, Any], quiet: bool) -> Results:
+        from clusterns.evaluation.suites import Bench, run_job, settings_of
+
+        folder = self._folder(facts["fingerprint"])
+        record = make_record(seed=1111, batch_size=self.batch_size, kmeans_seeds=self.seeds)
+        bench = Bench(embed, self.seeds, progress=embed.progress)
+
+        def empty(job: Job) -> Kept:
+            settings = settings_of(job, self.seeds)
+            return Kept(
+                job.suite, job.name, job.digest, self.name, dict(facts), settings, record, {}
+            )
+
+        wanted = {job: empty(job) for job in found.jobs}
+        kept = {} if self.again else {
+            job: earlier
+            for job, one in wanted.items()
+            if (earlier := find_kept(folder, one)) is not None
+        }  # fmt: skip
+        if not quiet:
+            found.table(list(kept)).show(status)
+        done: list[Kept] = []
+        for job, one in wanted.items():
+            if job in kept:
+                done.append(kept[job])
+                continue
+            start = time.perf_counter()
+            try:
+                outcome = run_job(bench, job)
+            except UserError as error:
+                if job.suite != MTEB:
+                    raise
+                say(f"{job.name} is left out: {error}")
+                continue
+            one.seconds = round(time.perf_counter() - start, 1)
+            one.sets, one.model["dimension"] = outcome.sets, embed.dimension
+            answers = {job.suite: outcome.answers, f"gold/{job.suite}": outcome.gold}
+            one.items = {key: rows for key, rows in answers.items() if rows is not None}
+            one.write(folder)
+            done.append(one)
+        if not done:
+            raise UserError("nothing could be evaluated.")
+        results = join(done)
+        results.name, results.record = self.name, record
+        return results
+
+    def _folder(self, fingerprint: str) -> Path:
+        """Where results are kept."""
+        run = Path(self.model)
+        if (run / "model").is_dir():
+            return run / FOLDER
+        return cache_folder(FOLDER) / fingerprint
+
+    def _own_sets(self) -> list[AnySet]:
+        from clusterns.evaluation.data import own
+
+        readers: dict[str, Callable[[Path], AnySet]] = {
+            "pairs": own.read_scored_pairs,
+            "labelled": own.read_labelled_texts,
+            "queries": own.read_queries,
+        }
+        return [readers[kind](path) for kind, path in self.own]
+
+
+def _paths(files: Files) -> list[Path]:
+    return [Path(files)] if isinstance(files, str | Path) else [Path(file) for file in files]

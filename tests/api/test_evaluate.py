@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+import clusterns
+from clusterns.api import evaluate as module
+from clusterns.cli.evaluate import evaluate as command
+from clusterns.errors import UserError
+
+RENAMED = {"suite": "suites", "mteb_task": "mteb_tasks"}
+OF_THE_COMMAND = {"output", "as_json"}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
+
+
+def test_the_example_of_the_docstring_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pairs.csv").write_text("a cat,a cat,5\na cat,the sun,1\nred,blue sky,2\n")
+    text = inspect.getdoc(clusterns.evaluate) or ""
+    exec(text.split("```python")[1].split("```")[0], {})
+    assert -100 <= float(capsys.readouterr().out) <= 100
+
+
+def test_the_command_has_the_same_defaults() -> None:
+    ours = inspect.signature(clusterns.evaluate).parameters
+    theirs = inspect.signature(command).parameters
+    asked = {RENAMED.get(name, name) for name in theirs} - OF_THE_COMMAND
+    assert asked == set(ours) - {"quiet"}
+    for name, parameter in theirs.items():
+        own = ours.get(RENAMED.get(name, name))
+        if own is not None and own.default not in ((), inspect.Parameter.empty):
+            assert own.default == parameter.default, name
+    planned = inspect.signature(module.plan_evaluation).parameters
+    assert {k: v.default for k, v in planned.items()} == {
+        k: v.default for k, v in ours.items() if k != "quiet"
+    }
+
+
+def test_quiet_says_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    vectors, pairs = tmp_path / "v.txt", tmp_path / "pairs.csv"
+    vectors.write_text("cat 1 0\nsun 0 1\nmoon 0.1 0.9\n")
+    pairs.write_text("cat,cat,5\ncat,sun,1\nsun,moon,4\n")
+    results = clusterns.evaluate(vectors, pairs=[pairs], quiet=True)
+    assert results.suites["own"].sets["pairs"].value == pytest.approx(100)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_unknown_suites_are_refused() -> None:
+    with pytest.raises(UserError, match="no suite 'stss': choose from sts, transfer"):
+        clusterns.evaluate("minibert", "stss")

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest, spearmanr
+
+from clusterns.evaluation.results.bootstrap import (
+    accuracy_measure,
+    bootstrap,
+    enough_rounds,
+    generator,
+    holm,
+    least_rounds,
+    spearman_measure,
+    two_sided_p,
+)
+
+RANDOM = np.random.default_rng(0)
+GOLD = RANDOM.integers(0, 11, size=400) / 2
+ANSWERS = np.column_stack([RANDOM.normal(size=400), np.round(GOLD) + RANDOM.normal(size=400)])
+
+
+def test_spearman_of_counts_equals_scipy_on_the_drawn_rows() -> None:
+    answers = np.column_stack([ANSWERS, np.round(ANSWERS[:, 1]), np.ones(400)])
+    measure = spearman_measure(answers, GOLD)
+    for drawn in (np.arange(400), *RANDOM.integers(400, size=(5, 400))):
+        counts = np.bincount(drawn, minlength=400).astype(float)
+        expected = [100 * spearmanr(answers[drawn, i], GOLD[drawn]).statistic for i in range(3)]
+        np.testing.assert_allclose(measure(counts), [*expected, 0], atol=1e-9)
+
+
+def test_models_are_measured_on_the_same_resamples() -> None:
+    measure = spearman_measure(ANSWERS[:, [0, 0]], GOLD)
+    sample = bootstrap(measure, 400, 50, generator(7, "sts/a"))
+    np.testing.assert_array_equal(sample[:, 0], sample[:, 1])
+    np.testing.assert_array_equal(sample, bootstrap(measure, 400, 50, generator(7, "sts/a")))
+    assert sample[1:, 0].std() > 0
+    assert sample[0, 0] == pytest.approx(100 * spearmanr(ANSWERS[:, 0], GOLD).statistic)
+
+
+def test_every_set_and_seed_has_a_generator_of_its_own() -> None:
+    keys = [(0, "sts/STS12"), (0, "sts/STS13"), (1, "sts/STS12"), (0, "own/STS12")]
+    drawn = {tuple(generator(*key).integers(1000, size=8)) for key in keys}
+    assert len(drawn) == 4
+
+
+def test_interval_of_an_accuracy_is_the_binomial_one() -> None:
+    right = np.zeros((1000, 1))
+    right[:600] = 1
+    sample = bootstrap(accuracy_measure(right), 1000, 2000, generator(0, "a"))
+    assert sample[0, 0] == 60
+    assert sample[1:, 0].std() == pytest.approx(100 * np.sqrt(0.6 * 0.4 / 1000), rel=0.1)
+
+
+def test_p_value_is_near_the_exact_one_of_a_paired_test() -> None:
+    """Rows that only one model has right: 60 against 40, McNemar's exact test."""
+    right = np.zeros((1000, 2))
+    right[:60, 0] = 1
+    right[60:100, 1] = 1
+    sample = bootstrap(accuracy_measure(right), 1000, 20_000, generator(0, "a"))
+    exact = binomtest(60, 100).pvalue
+    assert two_sided_p(sample[1:, 0] - sample[1:, 1]) == pytest.approx(exact, abs=0.015)
+
+
+def test_p_values_by_hand() -> None:
+    assert two_sided_p(np.array([1.0, 2.0, 3.0, -1.0])) == pytest.approx(2 * (1 + 1) / 5)
+    assert two_sided_p(np.arange(1.0, 100.0)) == pytest.approx(2 / 100)
+    assert two_sided_p(np.zeros(10)) == 1
+
+
+def test_holm_by_hand() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.5, 0.9]) == [1, 1]
+    assert holm([]) == []
+
+
+@pytest.mark.parametrize("comparisons", [1, 15, 90])
+def test_rounds_reach_the_strictest_level(comparisons: int) -> None:
+    least, clear = least_rounds(comparisons), np.ones
+    assert comparisons * two_sided_p(clear(least)) <= 0.05
+    assert comparisons * two_sided_p(clear(least - 1)) > 0.05
+    assert enough_rounds(comparisons) >= max(1000, 10 * least)
