@@ -9,12 +9,12 @@ from clusterns.corpus.cleaning import clean
 
 
 def cleaned(*texts: str | None, min_words: int = 1, max_chars: int = 100) -> list[str]:
-    kept, _ = clean(pa.array(texts, pa.string()), min_words=min_words, max_chars=max_chars)
+    kept, _, _ = clean(pa.array(texts, pa.string()), min_words=min_words, max_chars=max_chars)
     return kept.to_pylist()
 
 
 def reason(text: str | None, **settings: int) -> str:
-    _, counts = clean(pa.array([text], pa.string()), **settings)
+    _, _, counts = clean(pa.array([text], pa.string()), **settings)
     dropped = [name for name, count in counts.items() if count and name != "read"]
     return dropped[0] if dropped else "kept"
 
@@ -71,13 +71,13 @@ def test_bounds_are_inclusive() -> None:
 
 def test_counts_add_up_and_order_is_kept() -> None:
     texts = pa.array(["b b", "", "x", "a a", "1 2", "word " * 500, "b b"])
-    kept, counts = clean(texts)
+    kept, _, counts = clean(texts)
     assert kept.to_pylist() == ["b b", "a a", "b b"]
     assert counts == {"read": 7, "empty": 1, "too_short": 1, "not_text": 1, "too_long": 1}
 
 
 def test_a_batch_of_nothing() -> None:
-    kept, counts = clean(pa.array([], pa.string()))
+    kept, _, counts = clean(pa.array([], pa.string()))
     assert len(kept) == 0
     assert counts["read"] == 0
 

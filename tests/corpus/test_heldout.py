@@ -7,8 +7,9 @@ import pyarrow as pa
 import pytest
 from datasets import Dataset
 
-from clusterns.corpus.heldout import split_heldout
+from clusterns.corpus.heldout import split_heldout, split_rows
 from clusterns.corpus.prepare import prepare_corpus
+from clusterns.errors import UserError
 
 TEXTS = [f"text {number}" for number in range(100)]
 
@@ -56,3 +57,34 @@ def test_rows_stay_on_disk(tmp_path: Path) -> None:
     # A number for each row would be 8 bytes.
     assert pa.total_allocated_bytes() - before < lines
     assert len(rows) == lines - 20
+
+
+def in_documents(sizes: list[int]) -> Dataset:
+    """Rows of documents of these sizes, mixed with each other."""
+    documents = np.random.default_rng(3).permutation(np.repeat(np.arange(len(sizes)), sizes))
+    texts = [f"text {row} of {document}" for row, document in enumerate(documents)]
+    return Dataset.from_dict({"text": texts, "document": documents})
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whole_documents_are_kept_out(seed: int) -> None:
+    dataset = in_documents([7, 1, 30, 3, 3, 2, 60, 4, 5, 5])
+    rows, kept_out = split_rows(dataset, 11, seed)
+    assert not set(rows["document"]) & set(kept_out["document"])
+    assert sorted([*rows["text"], *kept_out["text"]]) == sorted(dataset["text"])
+    assert 8 <= len(kept_out) <= 11
+    assert split_heldout(dataset, 11, seed)[1] == kept_out["text"][:]
+
+
+def test_the_seed_decides_which_documents() -> None:
+    dataset = in_documents([2] * 50)
+    first, same, other = (set(split_rows(dataset, 10, seed)[1]["document"]) for seed in (1, 1, 2))
+    assert first == same != other
+    assert len(first) == 5
+
+
+def test_documents_that_are_too_large_to_keep_out() -> None:
+    with pytest.raises(UserError, match=r"the smallest of 3 has 15 of all 55 sentences"):
+        split_heldout(in_documents([15, 20, 20]), 1000, 0)
+    rows, heldout = split_heldout(in_documents([2, 3]), 1000, 0)
+    assert (len(rows), heldout) == (5, [])

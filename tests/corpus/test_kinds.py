@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from clusterns.corpus.formats import READERS
-from clusterns.corpus.kinds import KINDS, file_format, is_data_file
+from clusterns.corpus.kinds import file_format, is_data_file
 
 
 @pytest.mark.parametrize(
@@ -28,4 +27,3 @@ def test_the_ending_says_what_a_file_holds(name: str, expected: str) -> None:
 def test_known_endings() -> None:
     assert is_data_file(Path("a.jsonl.zst"))
     assert not is_data_file(Path("README.md"))
-    assert set(READERS) == set(KINDS)

@@ -35,6 +35,22 @@ def test_a_byte_order_mark_is_no_text() -> None:
     assert read("\ufeffété".encode()) == ["été"]
 
 
+@pytest.mark.parametrize("size", [1, 3, 1 << 20])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_a_byte_order_mark_says_utf_16(
+    encoding: str, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lines, "BLOCK", size)
+    assert read("\ufeff“été”\r\n日本語\n👍".encode(encoding)) == ["“été”", "日本語", "👍"]
+    assert read(gzip.compress("\ufeffa\n".encode(encoding)), "corpus.txt.gz") == ["a"]
+
+
+def test_no_encoding_is_guessed() -> None:
+    # As Windows saves it: in Latin-1 these quotation marks would be control characters.
+    with pytest.raises(UserError, match=r"0x93 at offset 0 \(line 1\).*iconv -f cp1252"):
+        read("“Yes”\n".encode("cp1252"))
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1 << 20])
 def test_blocks_may_cut_anything(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "BLOCK", size)
@@ -63,7 +79,9 @@ def test_packed_files(ending: str, pack) -> None:  # type: ignore[no-untyped-def
     ("content", "message"),
     [
         (b"text\nPNG\0\x01", "not text: it has a NUL byte at offset 8"),
-        ("é".encode("utf-16"), "is UTF-16: convert it first"),
+        ("é".encode("utf-32"), "not text: it has a NUL byte at offset 2"),
+        ("é\n".encode("utf-16-le"), "not text: it has a NUL byte at offset 1"),
+        ("ab".encode("utf-16")[:-1], "cut off or damaged"),
         ("caf\xe9\n".encode("latin1"), r"0xE9 at offset 3 \(line 1\).*iconv"),
         ("cut 日".encode()[:-1], "is not UTF-8"),
     ],

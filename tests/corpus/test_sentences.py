@@ -53,7 +53,9 @@ def test_an_empty_line_ends_a_sentence_and_a_line_break_does_not() -> None:
 
 def test_rows_become_more_rows_and_empty_ones_stay_to_be_counted() -> None:
     rows = pa.array(["One is. Two are.", "", None, "Three"])
-    assert split_all(rows).to_pylist() == ["One is.", "Two are.", "", "", "Three"]
+    sentences, split_from = split_all(rows)
+    assert sentences.to_pylist() == ["One is.", "Two are.", "", "", "Three"]
+    assert split_from.tolist() == [0, 0, 1, 2, 3]
 
 
 def test_nothing_is_lost() -> None:

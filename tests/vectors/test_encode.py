@@ -240,7 +240,7 @@ def test_a_corpus_that_changes_meanwhile(
     ("content", "options", "message"),
     [
         ("", {}, "there is no text in"),
-        ("one", {"id_column": "id"}, "is plain text: it has no column 'id' of ids"),
+        ("one", {"id_column": "id"}, "is plain text: it has no tabs, and so no column of id"),
         ("one", {"precision": "int8"}, "two texts or more"),
     ],
 )

@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 # One word is no sentence ("Notes", "1980s"), but two may be a title or a query, and lines of two or
 # three words are 7 % of SimCSE's own training file.
@@ -28,11 +29,12 @@ _UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar
 
 def clean(
     texts: pa.Array, *, min_words: int = MIN_WORDS, max_chars: int = MAX_CHARS
-) -> tuple[pa.Array, Counter[str]]:
+) -> tuple[pa.Array, NDArray[np.bool_], Counter[str]]:
     """Normalise blanks and control characters, and keep what can be a sentence.
 
-    Returns the kept rows in their order, and counts: ``read``, and what was dropped as ``empty``,
-    ``not_text`` (no letter at all, or one character in ten is damaged), ``too_short``, ``too_long``.
+    Returns the kept rows in their order; for every row whether it was kept; and counts: ``read``, and
+    what was dropped as ``empty``, ``not_text`` (no letter at all, or one character in ten is damaged),
+    ``too_short``, ``too_long``.
     """
     texts = pc.fill_null(texts, "")
     odd = pc.match_substring_regex(texts, _ODD)
@@ -57,7 +59,7 @@ def clean(
     ):
         counts[reason] = int((keep & dropped).sum())
         keep &= ~dropped
-    return texts.filter(keep), counts
+    return texts.filter(keep), keep, counts
 
 
 def _normalise(texts: pa.Array) -> pa.Array:

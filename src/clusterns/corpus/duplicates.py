@@ -8,6 +8,11 @@ from numpy.typing import NDArray
 from pandas.util import hash_array
 
 
+def hashes(texts: pa.Array) -> NDArray[np.uint64]:
+    """Hash each text to 64 bits, the same ones everywhere."""
+    return hash_array(texts.to_numpy(zero_copy_only=False), categorize=False)
+
+
 class SeenTexts:
     """The 64-bit hashes of all texts so far: 8 bytes a text, at most some 20 while runs are merged.
 
@@ -24,15 +29,15 @@ class SeenTexts:
 
     def add(self, texts: pa.Array) -> NDArray[np.bool_]:
         """Remember ``texts``; true for each one that was not there before, neither here nor above."""
-        hashes = hash_array(texts.to_numpy(zero_copy_only=False), categorize=False)
-        distinct, first = np.unique(hashes, return_index=True)
+        hashed = hashes(texts)
+        distinct, first = np.unique(hashed, return_index=True)
         new = np.ones(len(distinct), dtype=bool)
         for run in self._runs:
             nearest = np.minimum(np.searchsorted(run, distinct), len(run) - 1)
             new &= run[nearest] != distinct
         if new.any():
             self._append(distinct[new])
-        is_new = np.zeros(len(hashes), dtype=bool)
+        is_new = np.zeros(len(hashed), dtype=bool)
         is_new[first[new]] = True
         return is_new
 

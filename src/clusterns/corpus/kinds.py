@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from clusterns.corpus.columns import TEXT_DOCUMENTS, Columns
+
 KINDS = (".txt", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 PACKED = (".gz", ".xz", ".bz2", ".zst")
 
@@ -19,3 +21,9 @@ def file_format(path: Path) -> str:
 def is_data_file(path: Path) -> bool:
     """Tell whether a file's ending is one of those we know."""
     return path.suffix.lower() in KINDS + PACKED
+
+
+def is_plain(path: Path, columns: Columns) -> bool:
+    """Tell whether a file is one sentence a line: text of which no column is asked for."""
+    named = columns.document is not None and columns.document not in TEXT_DOCUMENTS
+    return file_format(path) == ".txt" and columns[:2] == (None, None) and not named

@@ -38,18 +38,19 @@ def _unpacked(path: Path, raw: BinaryIO) -> Any:
 def text_blocks(path: Path, raw: BinaryIO) -> Iterator[str]:
     """Yield the text of ``raw``, opened from ``path``, in blocks of whole lines.
 
-    Every line ends with one newline, whatever the file has, but the last line may lack it.
+    It is UTF-8, or UTF-16 with a byte-order mark; anything else is refused, never guessed. Every
+    line ends with one newline, whatever the file has, but the last line may lack it.
     """
-    decoder = io.IncrementalNewlineDecoder(
-        codecs.getincrementaldecoder("utf-8-sig")(), translate=True
-    )
-    pending, lines, offset = "", 0, 0
+    decoder: io.IncrementalNewlineDecoder | None = None
+    encoding, pending, lines, offset = "utf-8-sig", "", 0, 0
     for block in _byte_blocks(path, raw):
-        if offset == 0 and block.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-            raise UserError(
-                f"{path} is UTF-16: convert it first (iconv -f utf-16 -t utf-8 {path.name})."
+        if decoder is None:
+            if _is_utf16(block):
+                encoding = "utf-16"
+            decoder = io.IncrementalNewlineDecoder(
+                codecs.getincrementaldecoder(encoding)(), translate=True
             )
-        if (nul := block.find(b"\0")) >= 0:
+        if encoding != "utf-16" and (nul := block.find(b"\0")) >= 0:
             raise UserError(
                 f"{path} is not text: it has a NUL byte at offset {offset + nul:,}; "
                 "give plain text in UTF-8."
@@ -58,13 +59,8 @@ def text_blocks(path: Path, raw: BinaryIO) -> Iterator[str]:
         try:
             pending += decoder.decode(block, final=not block)
         except UnicodeDecodeError as error:
-            good = bytes(error.object[: error.start])
-            line = lines + pending.count("\n") + good.count(b"\n") + 1
-            raise UserError(
-                f"{path} is not UTF-8: byte 0x{error.object[error.start]:02X} at offset "
-                f"{offset - len(error.object) + error.start:,} (line {line:,}); convert it first, "
-                f"for example with iconv -f latin1 -t utf-8 {path.name}."
-            ) from error
+            line = lines + pending.count("\n") + 1
+            raise UserError(_not_utf8(path, error, offset, line)) from error
         whole = pending.rfind("\n") + 1 if block else len(pending)
         if len(pending) - whole > LONGEST_LINE:
             line = lines + pending.count("\n") + 1
@@ -85,12 +81,34 @@ def text_lines(path: Path, raw: BinaryIO) -> Iterator[str]:
 
 
 def _byte_blocks(path: Path, raw: BinaryIO) -> Iterator[bytes]:
-    """Yield the unpacked bytes, and at the very end one empty block."""
+    """Yield the unpacked bytes, at first enough to hold a byte-order mark; at the end an empty block."""
     try:
         stream = _unpacked(path, raw)
+        first = b""
+        while len(first) < 4 and (more := stream.read(BLOCK)):
+            first += more
+        if first:
+            yield first
         while block := stream.read(BLOCK):
             yield block
     # Arrow's errors for a damaged .zst are an OSError and a ValueError.
     except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
         raise UserError(f"cannot read {path}: it is cut off or damaged ({error}).") from error
     yield b""
+
+
+def _is_utf16(block: bytes) -> bool:
+    marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return block.startswith(marks) and not block.startswith(codecs.BOM_UTF32_LE)
+
+
+def _not_utf8(path: Path, error: UnicodeDecodeError, offset: int, line: int) -> str:
+    """Say where and what; ``line`` is that of the first byte of the error's bytes."""
+    if error.encoding != "utf-8":
+        return f"cannot read {path}: it is cut off or damaged ({error})."
+    line += bytes(error.object[: error.start]).count(b"\n")
+    return (
+        f"{path} is not UTF-8: byte 0x{error.object[error.start]:02X} at offset "
+        f"{offset - len(error.object) + error.start:,} (line {line:,}); save it as UTF-8, or "
+        f"convert it, for example with iconv -f cp1252 -t utf-8 {path.name}."
+    )

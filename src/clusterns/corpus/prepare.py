@@ -15,11 +15,14 @@ import pyarrow as pa
 from datasets import Dataset
 from tqdm.auto import tqdm
 
+from clusterns.console import say
 from clusterns.corpus.cleaning import MAX_CHARS, MIN_WORDS, clean
+from clusterns.corpus.columns import Columns
+from clusterns.corpus.documents import Documents
 from clusterns.corpus.duplicates import SeenTexts
-from clusterns.corpus.formats import Columns
+from clusterns.corpus.formats import DOCUMENT
 from clusterns.corpus.sentences import split_all
-from clusterns.corpus.sources import Source, find_sources
+from clusterns.corpus.sources import RULES, FileSource, HubSource, find_sources, told_columns
 from clusterns.errors import UserError
 from clusterns.files import read_json, whole_file, write_json
 
@@ -43,6 +46,7 @@ class CorpusReport:
     too_long: int = 0
     duplicates: int = 0
     kept: int = 0
+    ragged: int = 0
 
     def as_dict(self) -> dict[str, int]:
         """Give the counts by name."""
@@ -50,8 +54,9 @@ class CorpusReport:
 
     def summary(self) -> str:
         """Say it in one paragraph."""
+        ragged = f"{self.ragged:,} with too many or too few cells, " if self.ragged else ""
         return (
-            f"{self.read:,} lines read: {self.kept:,} kept; dropped {self.empty:,} empty, "
+            f"{self.read:,} lines read: {self.kept:,} kept; dropped {ragged}{self.empty:,} empty, "
             f"{self.not_text:,} not text, {self.too_short:,} too short, "
             f"{self.too_long:,} too long and {self.duplicates:,} exact duplicates."
         )
@@ -59,7 +64,10 @@ class CorpusReport:
 
 @dataclass(frozen=True)
 class Corpus:
-    """A prepared corpus: one sentence a row in the column ``text``."""
+    """A prepared corpus: one sentence a row in the column ``text``.
+
+    Where documents were asked for, the column ``document`` holds a number for the document of each.
+    """
 
     dataset: Dataset
     report: CorpusReport
@@ -70,6 +78,7 @@ def prepare_corpus(
     sources: Sequence[str],
     *,
     column: str | None = None,
+    document: str | None = None,
     split_sentences: bool = False,
     min_words: int = MIN_WORDS,
     max_chars: int = MAX_CHARS,
@@ -80,11 +89,16 @@ def prepare_corpus(
 
     A source is a file (text, JSON lines, csv, tsv or parquet, plain or packed), a folder of such
     files, or a Hub dataset written ``owner/name[:config[:split]]``. ``column`` names the column of
-    text; ``split_sentences`` splits paragraphs; lines of fewer than ``min_words`` words or more than
+    text, or numbers it from 1 where a table has no header; in plain text it makes a table of what
+    stands between tabs. ``document`` names or numbers the column that says which rows belong to one
+    document; for plain text it is ``paragraph`` (between blank lines), ``line`` or ``file``. A row
+    without such a value is a document of its own, and duplicates stay with their first document.
+    ``split_sentences`` splits paragraphs; lines of fewer than ``min_words`` words or more than
     ``max_chars`` characters are dropped. The result stays in the folder ``cache`` under a hash of
     the sources' content and the settings, so that an edited file is read again.
     """
     sources = [sources] if isinstance(sources, str) else sources
+    columns = Columns(column, document=document)
     found = find_sources(sources)
     settings = {
         "column": column,
@@ -92,15 +106,20 @@ def prepare_corpus(
         "min_words": min_words,
         "max_chars": max_chars,
     }
-    fingerprint = _fingerprint(found, settings)
+    if document is not None:
+        settings["document"] = document
+    if progress:
+        for told in told_columns(found, columns):
+            say(told)
+    fingerprint = _fingerprint(found, columns, settings)
     path = (cache or default_cache()) / f"{fingerprint}.arrow"
     corpus = _load(path, fingerprint)
     if corpus is None:
         with whole_file(path) as temporary:
-            report = _write(temporary, found, settings, progress)
+            report = _write(temporary, found, columns, settings, progress)
             if report.kept == 0:
                 raise UserError(f"no usable sentence in {', '.join(sources)}: {report.summary()}")
-            if _fingerprint(found, settings) != fingerprint:
+            if _fingerprint(found, columns, settings) != fingerprint:
                 raise UserError(f"{', '.join(sources)} changed while it was read; start again.")
             # The report comes first: where the corpus is, its report is.
             write_json(_report_path(path), report.as_dict())
@@ -117,14 +136,19 @@ def default_cache() -> Path:
 
 
 def _write(
-    path: Path, sources: Sequence[Source], settings: dict[str, Any], progress: bool
+    path: Path,
+    sources: Sequence[FileSource | HubSource],
+    columns: Columns,
+    settings: dict[str, Any],
+    progress: bool,
 ) -> CorpusReport:
     counts: Counter[str] = Counter()
     seen = SeenTexts()
     sizes = [source.size for source in sources]
     total = None if None in sizes else sum(size or 0 for size in sizes)
+    schema = SCHEMA if columns.document is None else SCHEMA.append(DOCUMENT)
     with (
-        pa.ipc.new_stream(str(path), SCHEMA) as writer,
+        pa.ipc.new_stream(str(path), schema) as writer,
         tqdm(
             desc="Reading",
             total=total,
@@ -133,19 +157,25 @@ def _write(
             disable=None if progress else True,
         ) as bar,
     ):
+        documents = Documents()
         for source in sources:
-            for rows in source.rows(Columns(settings["column"]), bar.update):
-                texts = rows.column("text")
+            documents.next_source(isinstance(source, FileSource) and source.is_plain(columns))
+            for rows in source.rows(columns, bar.update, counts):
+                texts = rows["text"]
+                others = [] if columns.document is None else [documents.of(rows["document"])]
                 if settings["split_sentences"]:
-                    texts = split_all(texts)
-                texts, dropped = clean(
+                    texts, split_from = split_all(texts)
+                    others = [values.take(pa.array(split_from)) for values in others]
+                texts, kept, dropped = clean(
                     texts, min_words=settings["min_words"], max_chars=settings["max_chars"]
                 )
-                new = texts.filter(seen.add(texts))
-                writer.write_batch(pa.record_batch([new], schema=SCHEMA))
+                is_new = seen.add(texts)
+                new = [texts.filter(is_new), *(o.filter(kept).filter(is_new) for o in others)]
+                writer.write_batch(pa.record_batch(new, schema=schema))
                 counts += dropped
-                counts["duplicates"] += len(texts) - len(new)
-                counts["kept"] += len(new)
+                counts["duplicates"] += len(texts) - len(new[0])
+                counts["kept"] += len(new[0])
+    counts["empty"] -= counts["ragged"]  # they came as rows without text
     return CorpusReport(**counts)
 
 
@@ -159,8 +189,12 @@ def _load(path: Path, fingerprint: str) -> Corpus | None:
     return Corpus(dataset, report, fingerprint) if len(dataset) == report.kept else None
 
 
-def _fingerprint(sources: Sequence[Source], settings: dict[str, Any]) -> str:
+def _fingerprint(
+    sources: Sequence[FileSource | HubSource], columns: Columns, settings: dict[str, Any]
+) -> str:
     content = [FORMAT_VERSION, settings, [source.identity() for source in sources]]
+    if any(isinstance(source, FileSource) and source.is_tabbed(columns) for source in sources):
+        content.append(RULES)  # those of .csv and .tsv are in their identity
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
 
 

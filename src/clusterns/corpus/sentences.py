@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 _CLOSING = r"[\"'”’»)\]]*(?:\[\d+\])*"
 _END = re.compile(rf"(?P<mark>[.!?…]+){_CLOSING}\s+|[。！？]+[”’」』）]*\s*")
@@ -39,16 +41,14 @@ def split_sentences(text: str) -> list[str]:
     ]
 
 
-def split_all(texts: pa.Array) -> pa.Array:
-    """Split every row into sentences; an empty row stays one empty row, so that it is counted."""
-    return pa.array(
-        [
-            sentence
-            for text in texts.to_pylist()
-            for sentence in (split_sentences(text or "") or [""])
-        ],
-        pa.string(),
-    )
+def split_all(texts: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
+    """Split every row into sentences; an empty row stays one empty row, so that it is counted.
+
+    Returns the sentences, and for each the row that it comes from.
+    """
+    split = [split_sentences(text or "") or [""] for text in texts.to_pylist()]
+    rows = np.repeat(np.arange(len(split)), [len(sentences) for sentences in split])
+    return pa.array([one for sentences in split for one in sentences], pa.string()), rows
 
 
 def _split_paragraph(text: str) -> list[str]:

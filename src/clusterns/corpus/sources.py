@@ -13,15 +13,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from clusterns.corpus.kinds import file_format, is_data_file
+from clusterns.corpus.columns import Columns
+from clusterns.corpus.kinds import file_format, is_data_file, is_plain
+from clusterns.corpus.lines import text_blocks
+from clusterns.corpus.tables import open_table
 from clusterns.errors import UserError
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     import pyarrow as pa
 
-    from clusterns.corpus.formats import Columns
-
 Advance = Callable[[int], object]
+
+# Raise this number whenever the same csv or tsv file would be read in another way.
+RULES = 2
+LOOKED_AT = 100  # files of a folder; all are like the first ones, or found out when they are read
 
 # owner/name, owner/name:config or owner/name:config:split; "owner/name::split" has no config.
 _HUB_NAME = re.compile(r"([\w.-]+/[\w.-]+)(?::([^:]*))?(?::([^:]+))?")
@@ -56,19 +63,42 @@ class FileSource:
 
     def identity(self) -> str:
         """Hash the file's bytes, and how they are read: equal size and time prove nothing."""
-        digest = hashlib.sha256(f"{file_format(self.path)} {self.path.suffix} ".encode())
+        kind = file_format(self.path)
+        rules = f"{RULES} " if kind in (".csv", ".tsv") else ""
+        digest = hashlib.sha256(f"{kind} {self.path.suffix} {rules}".encode())
         with _readable(self.path), self.path.open("rb") as file:
             while block := file.read(1 << 20):
                 digest.update(block)
         return digest.hexdigest()
 
-    def rows(self, columns: Columns, advance: Advance) -> Iterator[pa.RecordBatch]:
-        """Yield texts and ids in batches, and tell ``advance`` how many more bytes were read."""
+    def is_plain(self, columns: Columns) -> bool:
+        """Tell whether it is read as one sentence a line."""
+        return is_plain(self.path, columns)
+
+    def is_tabbed(self, columns: Columns) -> bool:
+        """Tell whether it is a text file that is read as a table."""
+        return file_format(self.path) == ".txt" and not self.is_plain(columns)
+
+    def told(self, columns: Columns) -> str:
+        """Say which columns of a table are meant, or refuse, from its beginning; nothing for text."""
+        with _readable(self.path), self.path.open("rb") as raw:
+            if self.is_plain(columns):
+                next(text_blocks(self.path, raw), None)
+                return ""
+            return open_table(self.path, raw, columns.wanted()).told
+
+    def rows(
+        self, columns: Columns, advance: Advance, counts: Counter[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield texts and ids in batches, and tell ``advance`` how many more bytes were read.
+
+        ``counts`` is told how many lines of a table are ``ragged``.
+        """
         from clusterns.corpus.formats import read_file
 
         done = 0
         with _readable(self.path), self.path.open("rb") as raw:
-            for batch in read_file(self.path, raw, columns):
+            for batch in read_file(self.path, raw, columns, counts):
                 yield batch
                 advance(raw.tell() - done)
                 done = raw.tell()
@@ -88,11 +118,13 @@ class HubSource:
         """Name the exact revision, which stands for its content."""
         return f"{self.name}:{self.config}:{self.split}@{self.revision}"
 
-    def rows(self, columns: Columns, advance: Advance) -> Iterator[pa.RecordBatch]:
+    def rows(
+        self, columns: Columns, advance: Advance, counts: Counter[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """Yield texts and ids in batches, and tell ``advance`` how many more bytes were read."""
         from datasets import load_dataset
 
-        from clusterns.corpus.formats import table_columns, table_rows
+        from clusterns.corpus.formats import table_rows
 
         try:
             dataset = load_dataset(
@@ -103,8 +135,7 @@ class HubSource:
                 streaming=True,
             )
             for table in dataset.with_format("arrow").iter(batch_size=8192):
-                chosen = table_columns(self.name, table.schema, columns)
-                rows = table_rows(self.name, table, chosen)
+                rows = table_rows(self.name, table, columns)
                 yield rows
                 advance(rows.nbytes)
         except UserError:
@@ -113,16 +144,23 @@ class HubSource:
             raise UserError(f"cannot read the dataset {self.name}: {_one_line(error)}") from error
 
 
-def check_sources(names: Sequence[str]) -> None:
-    """Refuse at once, without the network, what cannot be read: before anything long begins."""
+def check_sources(names: Sequence[str], columns: Columns | None = None) -> None:
+    """Refuse at once, without the network, what cannot be read: before anything long begins.
+
+    With ``columns``, the beginning of the files is looked at too: whether it is text, whether a
+    table has the columns. Formats for which something heavy must be imported are not.
+    """
     if not names:
         raise UserError("name at least one file, folder or Hub dataset as the corpus.")
     for name in names:
         with _readable(name):
             files = _local(name)
-        for file in files:
+        for number, file in enumerate(files):
             with _readable(file.path), file.path.open("rb") as raw:
                 raw.read(1)
+            light = file_format(file.path) != ".parquet" and file.path.suffix.lower() != ".zst"
+            if columns is not None and light and number < LOOKED_AT:
+                file.told(columns)
 
 
 def find_sources(names: Sequence[str]) -> list[FileSource | HubSource]:
@@ -132,6 +170,18 @@ def find_sources(names: Sequence[str]) -> list[FileSource | HubSource]:
     for name in names:
         found += _local(name) or [_on_the_hub(name)]
     return found
+
+
+def told_columns(sources: Sequence[Source], columns: Columns) -> list[str]:
+    """Say which columns of each table are read, a sentence for all that are alike."""
+    alike: dict[str, list[Path]] = {}
+    for source in sources:
+        if isinstance(source, FileSource) and (told := source.told(columns)):
+            alike.setdefault(told, []).append(source.path)
+    return [
+        f"{paths[0]}{f' and {len(paths) - 1:,} more' if len(paths) > 1 else ''}: {told}."
+        for told, paths in alike.items()
+    ]
 
 
 def _local(name: str) -> list[FileSource]:

@@ -136,14 +136,14 @@ def test_dbpedia_is_quoted_csv(tmp_path: Path) -> None:
         (lambda p: readers.read_short_text(p, "x"), "1\ta\n2\n", "line 2: expected 2 columns"),
         (readers.read_dbpedia, "1,a,b\n2,a\n", "line 2: expected label,title,content"),
         (readers.read_dbpedia, "1,a,b\n15,a,b\n", "line 2: the label '15'"),
-        (readers.read_dbpedia, '1,a,b\n2,a,"b\n', "truncated"),
+        (readers.read_dbpedia, '1,a,b\n2,a,"b\n', "line 2 is broken csv"),
     ],
 )
 def test_broken_texts(
     tmp_path: Path, read: Callable[[Path], object], content: str, says: str
 ) -> None:
     with pytest.raises(UserError, match=says):
-        read(write(tmp_path / "file", content))
+        read(write(tmp_path / "file.csv", content))
 
 
 def test_broken_tasks_name_the_line(tmp_path: Path) -> None:

@@ -1,4 +1,8 @@
-"""The user's own evaluation sets: scored pairs, labelled texts, queries with relevant texts."""
+"""The user's own evaluation sets: scored pairs, labelled texts, queries with relevant texts.
+
+A set is a file, or ``FILE:COLUMN,COLUMN`` with the names (or numbers, from 1) of its columns in the
+order that the reader says.
+"""
 
 from __future__ import annotations
 
@@ -8,39 +12,61 @@ from typing import Any
 
 import numpy as np
 
+from clusterns.corpus.columns import Column
 from clusterns.errors import UserError
 from clusterns.evaluation.data.sets import LabelledTexts, Retrieval, ScoredPairs
-from clusterns.evaluation.data.text_files import read_table
+from clusterns.evaluation.data.text_files import named_columns, read_table
+
+PAIRS = (
+    Column("sentence1", usual=("sentence1",)),
+    Column("sentence2", usual=("sentence2",)),
+    Column("score", usual=("score",)),
+)
+LABELLED = (
+    Column("label", usual=("label", "class", "category")),
+    Column("text", usual=("text", "sentence"), only=True),
+)
+QUERIES = (Column("query", usual=("query",)), Column("relevant", usual=("relevant",)))
+
+MANY = 20  # texts from which on nearly as many classes are a mistake
 
 
-def read_scored_pairs(path: Path) -> ScoredPairs:
+def read_scored_pairs(file: Path) -> ScoredPairs:
     """Read pairs with a similarity each: columns sentence1, sentence2, score."""
+    path, columns = named_columns(file, PAIRS)
     first, second, scores = [], [], []
-    for line, row in read_table(path, ("sentence1", "sentence2", "score")):
+    for line, row in read_table(path, columns):
         first.append(_text(path, line, row[0]))
         second.append(_text(path, line, row[1]))
         scores.append(_score(path, line, row[2]))
     return ScoredPairs(first, second, np.array(scores), name=path.stem, source=str(path))
 
 
-def read_labelled_texts(path: Path) -> LabelledTexts:
+def read_labelled_texts(file: Path) -> LabelledTexts:
     """Read texts with a class each: columns label, text; a label is any word or number."""
+    path, columns = named_columns(file, LABELLED)
     labels, texts = [], []
-    for line, (label, text) in read_table(path, ("label", "text")):
+    for line, (label, text) in read_table(path, columns):
         labels.append(_text(path, line, str(label)))
         texts.append(_text(path, line, text))
+    if len(texts) >= MANY and len({*labels}) > len(texts) / 2:
+        raise UserError(
+            f"{path}: {len({*labels}):,} labels for {len(texts):,} texts, such as {labels[0][:40]!r}: "
+            f"say which columns hold label and text ({path.name}:COLUMN,COLUMN)."
+        )
     return LabelledTexts(texts, number_labels(labels), name=path.stem, source=str(path))
 
 
-def read_queries(path: Path) -> Retrieval:
+def read_queries(file: Path) -> Retrieval:
     """Read queries with relevant texts: columns query, relevant.
 
     A query with several relevant texts has several rows, or in jsonl a list of them. What is
     searched are all the texts of the file.
     """
+    path, columns = named_columns(file, QUERIES)
     queries: dict[str, set[int]] = {}
     texts: dict[str, int] = {}
-    for line, (query, relevant) in read_table(path, ("query", "relevant")):
+    for line, (query, relevant) in read_table(path, columns):
         found = queries.setdefault(_text(path, line, query), set())
         for text in relevant if isinstance(relevant, list) else [relevant]:
             found.add(texts.setdefault(_text(path, line, text), len(texts)))
@@ -68,7 +94,7 @@ def _score(path: Path, line: int, value: Any) -> float:
         score = math.nan
     if not math.isfinite(score):
         raise UserError(
-            f"{path}, line {line}: the score {value!r} is not a number "
-            "(columns: sentence1, sentence2, score; a header names them)."
+            f"{path}, line {line}: the score {value!r} is not a number: say which columns hold "
+            f"sentence1, sentence2 and score ({path.name}:COLUMN,COLUMN,COLUMN)."
         )
     return score

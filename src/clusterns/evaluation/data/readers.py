@@ -6,16 +6,16 @@ at white space. A row that does not fit is an error that names file and line.
 
 from __future__ import annotations
 
-import csv
-import io
 from pathlib import Path
 
 import numpy as np
 
+from clusterns.corpus.columns import Column
+from clusterns.corpus.delimited import Delimited
 from clusterns.errors import UserError
 from clusterns.evaluation.data.own import number_labels
 from clusterns.evaluation.data.sets import LabelledTexts, ScoredPairs, TransferTask
-from clusterns.evaluation.data.text_files import read_lines, read_text
+from clusterns.evaluation.data.text_files import read_lines
 
 
 def read_sts_year(folder: Path, name: str, subsets: tuple[str, ...]) -> ScoredPairs:
@@ -70,7 +70,7 @@ def read_two_classes(name: str, ones: Path, zeros: Path) -> TransferTask:
     """
     texts, labels = [], []
     for path, label in ((ones, 1), (zeros, 0)):
-        for line in read_lines(path):
+        for line in read_lines(path, western=True):
             texts.append(" ".join(line.split()) or ".")
             labels.append(label)
     return TransferTask(name, _labelled(texts, labels, name, ones.parent))
@@ -94,7 +94,7 @@ def read_trec(folder: Path) -> TransferTask:
 
     def split(file: str) -> LabelledTexts:
         path, texts, labels = folder / file, [], []
-        for number, line in enumerate(read_lines(path), start=1):
+        for number, line in enumerate(read_lines(path, western=True), start=1):
             label, _, rest = line.partition(":")
             words = rest.split()
             if label not in coarse or len(words) < 2:
@@ -137,17 +137,15 @@ def read_short_text(path: Path, name: str) -> LabelledTexts:
 
 def read_dbpedia(path: Path) -> LabelledTexts:
     """Read DBpedia's csv: label from 1 to 14, title, content; the content is what is clustered."""
-    reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
     texts, labels = [], []
-    try:
-        for row in reader:
-            if len(row) != 3 or not row[2].strip():
-                raise UserError(f"{path}, line {reader.line_num}: expected label,title,content.")
-            texts.append(" ".join(row[2].split()))
-            numbers = [str(number) for number in range(1, 15)]
-            labels.append(_class(path, reader.line_num, row[0], numbers))
-    except csv.Error as error:
-        raise UserError(f"{path}, line {reader.line_num}: {error}: is it truncated?") from error
+    numbers = [str(number) for number in range(1, 15)]
+    with path.open("rb") as raw:
+        rows = Delimited(path, raw, [Column("label", "1"), Column("content", "3")])
+        for line, row in rows:
+            if row is None or not row[1].strip():
+                raise UserError(f"{path}, line {line}: expected label,title,content.")
+            labels.append(_class(path, line, row[0], numbers))
+            texts.append(" ".join(row[1].split()))
     return _labelled(texts, labels, "DBpedia", path)
 
 
