@@ -37,7 +37,7 @@ def test_all_that_is_there_is_found_and_the_rest_is_named(real: Plan) -> None:
         (suite, name) for suite, name in expected if name not in MISSING | {"DBpedia"}
     }
     assert sample <= found
-    assert {error.name for errors in real.missing.values() for error in errors} == MISSING
+    assert {each.name for each in real.left} == MISSING
 
 
 def test_one_table_says_what_runs_what_is_kept_and_what_is_missing(real: Plan) -> None:
@@ -62,7 +62,24 @@ def test_a_suite_without_data_does_not_stop_the_others(shared_data: Path) -> Non
     data = EvaluationData(shared_data / "senteval")
     plan = find_jobs(["sts", "clustering"], data)
     assert {job.suite for job in plan.jobs} == {"sts"}
-    assert len(plan.missing["clustering"]) == 9
+    assert [each.suite for each in plan.left] == ["clustering"] * 9
+
+
+def test_a_broken_set_is_said_and_left_out(tmp_path: Path) -> None:
+    (tmp_path / "STS/STSBenchmark").mkdir(parents=True)
+    (tmp_path / "STS/STSBenchmark/sts-test.csv").write_text("g\tf\ty\t1\t2.5\ta\tb\n" * 3)
+    (tmp_path / "MPQA").mkdir()
+    (tmp_path / "MPQA/mpqa.pos").write_text("good\n" * 3311)
+    (tmp_path / "MPQA/mpqa.neg").write_text("bad\n" * 7295)
+    data = EvaluationData(tmp_path)
+    plan = find_jobs(["sts", "transfer"], data)
+    assert [job.name for job in plan.jobs] == ["MPQA"]
+    table = plan.table()
+    states = {cells[0]: cells[3] for _, cells in table.rows}
+    assert (states["STS-B"], states["STS12"]) == ("broken", "missing")
+    assert any("a correlation needs" in note or "has 3 rows" in note for note in table.notes)
+    with pytest.raises(UserError, match=r"a correlation needs.* Not at hand: STS12"):
+        find_jobs(["sts"], data)
 
 
 def test_two_own_files_of_one_name(tmp_path: Path) -> None:

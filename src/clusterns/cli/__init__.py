@@ -7,6 +7,7 @@ import sys
 import typer
 
 from clusterns.cli.compare import compare
+from clusterns.cli.data import data
 from clusterns.cli.encode import encode
 from clusterns.cli.evaluate import evaluate
 from clusterns.cli.explore import explore
@@ -28,6 +29,7 @@ app = typer.Typer(
 COMMANDS = (quickstart, train, recipes, evaluate, compare, encode, search, explore, inspect)
 for command in COMMANDS:
     app.command()(command)
+app.add_typer(data, name="data")
 
 
 def main() -> None:

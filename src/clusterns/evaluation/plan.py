@@ -33,11 +33,25 @@ class Job:
 
 
 @dataclass(frozen=True)
+class Left:
+    """A set that is left out: it is missing, or there and broken."""
+
+    suite: str
+    name: str
+    error: UserError
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return self.error.remedy if isinstance(self.error, MissingData) else str(self.error)
+
+
+@dataclass(frozen=True)
 class Plan:
-    """The sets that were found, and by suite those that were not."""
+    """The sets that were found, and those that are left out."""
 
     jobs: list[Job]
-    missing: dict[str, list[MissingData]] = field(default_factory=dict)
+    left: list[Left] = field(default_factory=list)
 
     def table(self, kept: Sequence[Job] = ()) -> Table:
         """What will run, what was kept from before, and what is missing with the remedy."""
@@ -46,11 +60,10 @@ class Plan:
             rows = f"{row_count(job.data):,}" if job.data is not None else None
             state = "kept" if job in kept else "will run"
             table.rows.append((job.suite, [job.name, rows, job.source, state]))
-        for suite, errors in self.missing.items():
-            for error in errors:
-                table.rows.append((suite, [error.name, None, None, "missing"]))
-        everything = [error for errors in self.missing.values() for error in errors]
-        table.notes += dict.fromkeys(error.remedy for error in everything)
+        for each in self.left:
+            state = "missing" if isinstance(each.error, MissingData) else "broken"
+            table.rows.append((each.suite, [each.name, None, None, state]))
+        table.notes += dict.fromkeys(each.remedy for each in self.left)
         return table
 
 
@@ -60,14 +73,14 @@ def find_jobs(
     own: Sequence[AnySet] = (),
     mteb_tasks: Iterable[str] = (),
 ) -> Plan:
-    """Find every set that is asked for; nothing at all is an error, and so is a broken set."""
+    """Find every set that is asked for; nothing at all is an error."""
     plan = Plan([])
     for suite in suites:
         for name in SUITES[suite]:
             try:
                 found = data.find(name)
-            except MissingData as error:
-                plan.missing.setdefault(suite, []).append(error)
+            except UserError as error:
+                plan.left.append(Left(suite, name, error))
             else:
                 plan.jobs.append(Job(suite, found.name, found, data.shown(found.source)))
     for each in own:
@@ -78,6 +91,7 @@ def find_jobs(
         plan.jobs.append(Job(OWN, each.name, each, data.shown(each.source)))
     plan.jobs.extend(Job(MTEB, task, None, MTEB) for task in mteb_tasks)
     if not plan.jobs:
-        errors = [error for found in plan.missing.values() for error in found]
-        raise UserError(missing_message(errors))
+        missing = [each.error for each in plan.left if isinstance(each.error, MissingData)]
+        broken = [str(each.error) for each in plan.left if each.error not in missing]
+        raise UserError(" ".join([*broken, *([missing_message(missing)] if missing else [])]))
     return plan

@@ -75,13 +75,10 @@ class EvaluationData:
         entry = CATALOGUE[name]
         looked = []
         for folder in self.folders:
-            for base in (folder / root for root in entry.roots):
-                looked.append(str(base))
-                missing = [file for file in entry.files if not (base / file).is_file()]
-                if not missing:
-                    return _checked(name, entry, entry.read(base))
-                if len(missing) < len(entry.files):
-                    raise UserError(f"{name} in {base} is not whole: {missing[0]} is missing.")
+            found = read_from(folder, name)
+            if found is not None:
+                return found
+            looked += [str(folder / root) for root in entry.roots]
         if not self.folders:
             looked.append(f"no folder (none is named with --data or {VARIABLE}, none was fetched)")
         if entry.hub:
@@ -98,6 +95,18 @@ class EvaluationData:
             if Path(source).is_relative_to(folder):
                 return Path(source).relative_to(folder).as_posix()
         return source if source.startswith("Hub") else Path(source).name
+
+
+def read_from(folder: Path, name: str) -> EvaluationSet | None:
+    """Read a set from a folder in any of its layouts; None where it is not there."""
+    entry = CATALOGUE[name]
+    for base in (folder / root for root in entry.roots):
+        missing = [file for file in entry.files if not (base / file).is_file()]
+        if not missing:
+            return _checked(name, entry, entry.read(base))
+        if len(missing) < len(entry.files):
+            raise UserError(f"{name} in {base} is not whole: {missing[0]} is missing.")
+    return None
 
 
 def find_stsb_dev(data: Path | None = None) -> ScoredPairs | None:
