@@ -15,6 +15,8 @@ from clusterns.cli.inspect import inspect
 from clusterns.cli.quickstart import quickstart
 from clusterns.cli.recipes import recipes
 from clusterns.cli.search import search
+from clusterns.cli.similar import similar
+from clusterns.cli.topics import topics
 from clusterns.cli.train import train
 from clusterns.console import complain
 from clusterns.errors import UserError
@@ -26,7 +28,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-COMMANDS = (quickstart, train, recipes, evaluate, compare, encode, search, explore, inspect)
+COMMANDS = (
+    quickstart, train, recipes, evaluate, compare, encode, search, similar, topics, explore, inspect,
+)  # fmt: skip
 for command in COMMANDS:
     app.command()(command)
 app.add_typer(data, name="data")

@@ -54,6 +54,9 @@ class Lens:
     @cached_property
     def neighbours(self) -> tuple[Vectors, Rows]:
         """(n, k) cosines and rows of the nearest other sentences, computed once and kept."""
+        if len(self) < 2:
+            nobody = (len(self), 0)
+            return np.zeros(nobody, dtype=np.float32), np.zeros(nobody, dtype=np.int64)
         found: tuple[Vectors, Rows] | None = None
 
         def find() -> tuple[Vectors, Rows]:

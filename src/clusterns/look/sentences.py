@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,29 +31,46 @@ EMBEDDED_AT_A_TIME = 64
 
 @dataclass(frozen=True)
 class Sentences:
-    """Texts with the numbers of their lines or rows, from 1; lines without text are left out."""
+    """Distinct texts, and the lines that hold them.
+
+    Attributes:
+        texts: in the order of their first lines.
+        lines: numbers of the lines (or rows) with text, from 1.
+        rows: for each of these lines, the row of its text.
+    """
 
     texts: list[str]
     lines: list[int]
+    rows: list[int]
 
 
 def read_sentences(corpus: Sequence[str], column: str | None, most: int | None = None) -> Sentences:
-    """Read files, folders or Hub datasets as they are, doubles included."""
-    texts: list[str] = []
+    """Read files, folders or Hub datasets as they are, but for lines without text.
+
+    Args:
+        corpus: what to read.
+        column: of the text in tables.
+        most: read at most so many lines with text.
+    """
+    known: dict[str, int] = {}
     lines: list[int] = []
-    line = 0
+    rows: list[int] = []
+    for line, text in enumerate(_lines(corpus, column), start=1):
+        if text and text.strip():
+            if most is not None and len(lines) == most:
+                say(f"Only the first {most:,} sentences are read (--most).")
+                break
+            lines.append(line)
+            rows.append(known.setdefault(text, len(known)))
+    if not lines:
+        raise UserError(f"there is no text in {', '.join(corpus)}.")
+    return Sentences(list(known), lines, rows)
+
+
+def _lines(corpus: Sequence[str], column: str | None) -> Iterator[str | None]:
     for source in find_sources(corpus):
         for batch in source.rows(Columns(column, None), lambda _: None):
-            for text in batch["text"].to_pylist():
-                line += 1
-                if text and text.strip():
-                    texts.append(text)
-                    lines.append(line)
-            if most is not None and len(texts) >= most:
-                return Sentences(texts[:most], lines[:most])
-    if not texts:
-        raise UserError(f"there is no text in {', '.join(corpus)}.")
-    return Sentences(texts, lines)
+            yield from batch["text"].to_pylist()
 
 
 def index_of(
@@ -83,6 +100,14 @@ def index_of_run(run: Path, model: SentenceTransformer) -> Index:
     return Index.build(place, model, texts, model_name=str(run), batch_size=EMBEDDED_AT_A_TIME)
 
 
+def lens_over(
+    name: str, sentences: Sentences, pooling: str | None = None, max_length: int | None = None
+) -> Lens:
+    """A model over given sentences."""
+    model = load_model(name, pooling, max_length)
+    return Lens(short(name), model, index_of(model, short(name), sentences.texts))
+
+
 def open_lens(
     name: str,
     corpus: Sequence[str],
@@ -96,19 +121,19 @@ def open_lens(
 
     ``corpus`` may also be one folder that `clusterns encode` wrote.
     """
-    if not corpus and not RunFolder(Path(name)).is_finished:
-        raise UserError(f"{name} is no finished run with a corpus of its own: name a file of text.")
-    vectors = len(corpus) == 1 and (Path(corpus[0]) / MANIFEST).is_file()
-    sentences = None if vectors or not corpus else read_sentences(corpus, column, most)
+    if not corpus:
+        if not RunFolder(Path(name)).is_finished:
+            raise UserError(
+                f"{name} is no finished run with a corpus of its own: name a file of text."
+            )
+        model = load_model(name, pooling, max_length)
+        return Lens(short(name), model, index_of_run(Path(name), model))
+    if len(corpus) > 1 or not (Path(corpus[0]) / MANIFEST).is_file():
+        return lens_over(name, read_sentences(corpus, column, most), pooling, max_length)
     model = load_model(name, pooling, max_length)
-    if vectors:
-        index = Index.open(Path(corpus[0]), model, model_name=name)
-        if index.texts.null_count:
-            raise UserError(f"{corpus[0]} keeps no text: encode it again, or name the text itself.")
-    elif sentences is not None:
-        index = index_of(model, short(name), sentences.texts)
-    else:
-        index = index_of_run(Path(name), model)
+    index = Index.open(Path(corpus[0]), model, model_name=name)
+    if index.texts.null_count:
+        raise UserError(f"{corpus[0]} keeps no text: encode it again, or name the text itself.")
     return Lens(short(name), model, index)
 
 

@@ -1,0 +1,42 @@
+"""Rows for other programs: csv or JSON lines, by the name of the file."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from clusterns.errors import UserError
+from clusterns.files import whole_file
+
+KINDS = (".csv", ".jsonl")
+
+
+def check_kind(option: str, path: Path | None) -> None:
+    """Refuse a file of another kind before any work is done."""
+    if path is not None and path.suffix.lower() not in KINDS:
+        raise UserError(f"{option} {path}: name a .csv or a .jsonl file.")
+
+
+def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write a table, whole or not at all; a list is JSON in a cell of csv."""
+    with (
+        whole_file(path) as temporary,
+        temporary.open("w", encoding="utf-8", newline="") as file,
+    ):
+        if path.suffix.lower() == ".jsonl":
+            for row in rows:
+                record = dict(zip(columns, row, strict=True))
+                file.write(json.dumps(record, ensure_ascii=False) + "\n")
+            return
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        for row in rows:
+            writer.writerow(
+                [
+                    json.dumps(cell, ensure_ascii=False) if isinstance(cell, list) else cell
+                    for cell in row
+                ]
+            )

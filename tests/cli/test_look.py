@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from clusterns.cli import app
+from clusterns.errors import UserError
+from tests.look.conftest import NASTY, subject_texts
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Sentences with two that come again, an empty line, and hostile ones."""
+    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache" / "corpus"))
+    some = subject_texts(30)
+    path = tmp_path / "corpus.txt"
+    path.write_text("\n".join([*some, "", some[0], *NASTY[:9], some[4], some[0]]) + "\n", "utf-8")
+    return path
+
+
+def run(*arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(one) for one in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_similar_finds_pairs_and_groups_and_drops_the_repeats(
+    tiny_bert: Path, corpus: Path, tmp_path: Path
+) -> None:
+    pairs, groups, drop = tmp_path / "pairs.jsonl", tmp_path / "groups.csv", tmp_path / "clean.txt"
+    run("similar", tiny_bert, corpus, "--pooling", "mean", "--threshold", 0.9999, "--pairs", pairs,
+        "--groups", groups, "--drop", drop)  # fmt: skip
+    found = [json.loads(line) for line in pairs.read_text("utf-8").splitlines()]
+    assert {(one["line1"], one["line2"]) for one in found} == {(1, 32), (1, 43), (5, 42)}
+    assert all(one["cosine"] == pytest.approx(1) for one in found)
+    with groups.open(encoding="utf-8", newline="") as file:
+        rows = [(row["group"], int(row["line"])) for row in csv.DictReader(file)]
+    assert rows == [("0", 1), ("0", 32), ("0", 43), ("1", 5), ("1", 42)]
+    lines = corpus.read_text("utf-8").split("\n")
+    kept = drop.read_text("utf-8").split("\n")
+    assert kept[:30] == lines[:30]
+    assert len(kept) == 30 + 9 + 1
+    assert len(set(kept)) == len(kept)
+
+
+def test_the_table_says_what_each_threshold_would_give(tiny_bert: Path, corpus: Path) -> None:
+    shown = run("similar", tiny_bert, corpus, "--pooling", "mean", "--threshold", 0.9999)
+    (chosen,) = [line for line in shown.splitlines() if "> 0.9999" in line]
+    assert [cell.strip() for cell in chosen.strip("│ ").split("│")][1:] == ["3", "2", "3", "39"]
+    assert "0.95" in shown
+
+
+def test_topics_are_written_and_new_text_is_assigned(
+    tiny_bert: Path, corpus: Path, tmp_path: Path
+) -> None:
+    topics, sentences = tmp_path / "topics.jsonl", tmp_path / "sentences.csv"
+    run("topics", tiny_bert, corpus, "--pooling", "mean", "--k", 3, "--output", topics,
+        "--sentences", sentences)  # fmt: skip
+    found = [json.loads(line) for line in topics.read_text("utf-8").splitlines()]
+    assert [one["topic"] for one in found] == [0, 1, 2]
+    assert all(one["central"] and -1 <= one["tightness"] <= 1 for one in found)
+    with sentences.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 42
+    assert rows[0]["text"] == rows[30]["text"]
+    assert rows[0]["topic"] == rows[30]["topic"]
+    new = tmp_path / "new.txt"
+    new.write_text("\n".join(row["text"] for row in rows[3:6]), "utf-8")
+    run("topics", tiny_bert, corpus, "--pooling", "mean", "--k", 3, "--assign", new,
+        "--sentences", sentences)  # fmt: skip
+    with sentences.open(encoding="utf-8", newline="") as file:
+        assert [row["topic"] for row in csv.DictReader(file)] == [row["topic"] for row in rows[3:6]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["similar", "minibert", "nowhere.txt"], "nowhere.txt"),
+        (["similar", "minibert", "corpus.txt", "--pairs", "x.xlsx"], "--pairs x.xlsx: name a .csv"),
+        (["topics", "minibert", "corpus.txt", "--output", "x.txt"], "--output x.txt: name a .csv"),
+        (["topics", "minibert", "corpus.txt", "--assign", "gone.txt"], "gone.txt"),
+        (["explore", "minibert", "--against", "base"], "no run folder"),
+        (["explore", "minibert"], "no finished run"),
+    ],
+)
+def test_what_a_user_can_mend_is_one_sentence(
+    arguments: list[str], message: str, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(corpus.parent)
+    with pytest.raises(UserError, match=message):
+        run(*arguments)

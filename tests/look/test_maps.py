@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+
+from clusterns.look.kept import kept
+from clusterns.look.lens import Lens
+from clusterns.look.maps import Maps, pca, quantised, turned
+from clusterns.look.refine import refined
+
+
+def test_pca_is_that_of_scikit_learn_but_for_the_sign() -> None:
+    rows = np.random.default_rng(0).normal(size=(300, 12)) @ np.diag(np.arange(12, 0, -1.0))
+    ours = pca(rows.astype(np.float32))
+    theirs = PCA(2).fit_transform(rows)
+    assert np.allclose(np.abs(ours), np.abs(theirs), atol=1e-3)
+    assert np.allclose(pca(rows.astype(np.float32)), ours)
+
+
+def test_a_map_is_turned_back_onto_another() -> None:
+    points = np.random.default_rng(0).normal(size=(50, 2)).astype(np.float32)
+    angle = 2.1
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    mirrored = points @ turn * [1, -1] * 3.7 + [5, -2]
+    assert np.allclose(turned(mirrored.astype(np.float32), points), points, atol=1e-4)
+
+
+def test_places_for_the_page_keep_their_shape() -> None:
+    places = quantised(np.array([[0, 0], [4, 0], [4, 2], [2, 1]], dtype=np.float32)).astype(int)
+    assert places[0, 0] == 0
+    assert places[1, 0] == 65535
+    assert places[2, 1] - places[0, 1] == pytest.approx(65535 / 2, abs=2)
+    assert abs(places[3] - 32767.5).max() <= 1
+    assert len(quantised(np.zeros((3, 2), dtype=np.float32))) == 3
+
+
+def test_what_is_kept_is_made_once_and_what_is_damaged_again(tmp_path: Path) -> None:
+    made = []
+
+    def make() -> np.ndarray:
+        made.append(1)
+        return np.arange(5)
+
+    path = tmp_path / "folder" / "array.npy"
+    assert kept(path, make).tolist() == kept(path, make).tolist() == [0, 1, 2, 3, 4]
+    assert len(made) == 1
+    path.write_bytes(path.read_bytes()[:-9])
+    assert kept(path, make).tolist() == [0, 1, 2, 3, 4]
+    assert len(made) == 2
+
+
+def test_the_second_pca_lies_on_the_first(lenses: list[Lens]) -> None:
+    maps = Maps(lenses)
+    first, second = (np.asarray(maps.points(n, "pca")) for n in (0, 1))
+    spread = np.linalg.norm(first - first.mean(axis=0), axis=1).mean()
+    own = pca(lenses[1].vectors)
+    assert np.linalg.norm(second - first, axis=1).mean() < spread
+    assert np.allclose(turned(own, first), second, atol=1e-4)
+
+
+def test_umap_keeps_neighbours_together_and_does_not_forget_where_it_started() -> None:
+    pytest.importorskip("umap")
+    random = np.random.default_rng(0)
+    groups = np.repeat(np.arange(4), 40)
+    vectors = np.eye(4)[groups] + random.normal(scale=0.15, size=(160, 4))
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = vectors @ vectors.T
+    np.fill_diagonal(cosines, -2)
+    rows = np.argsort(-cosines, axis=1)[:, :15].astype(np.int32)
+    near = np.take_along_axis(cosines, rows, 1).astype(np.float32)
+    start = pca(vectors.astype(np.float32))
+    points = refined(rows, near, start)
+    distances = np.linalg.norm(points[:, None] - points[None], axis=2)
+    np.fill_diagonal(distances, np.inf)
+    assert (groups[distances.argmin(axis=1)] == groups).mean() > 0.95
+    assert np.array_equal(points, refined(rows, near, start))
+
+
+def test_umap_runs_beside_the_server_and_can_be_stopped(lenses: list[Lens]) -> None:
+    pytest.importorskip("umap")
+    maps = Maps(lenses)
+    maps.refine()
+    assert maps.pending is not None
+    while maps._process is None:
+        time.sleep(0.05)
+    number = maps._process.pid
+    maps.end()
+    assert maps._process.poll() == -signal.SIGTERM
+    with pytest.raises(ProcessLookupError):
+        os.kill(number, 0)
+    assert maps.kinds == ["pca"]

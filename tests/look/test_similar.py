@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from clusterns.look.similar import Pairs, levels, members, of_lines, pairs_of
+
+
+def unit_rows(count: int, dimension: int, seed: int) -> np.ndarray:
+    rows = np.random.default_rng(seed).normal(size=(count, dimension))
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def neighbours(vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    cosines = vectors @ vectors.T
+    np.fill_diagonal(cosines, -2)
+    rows = np.argsort(-cosines, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(cosines, rows, 1), rows
+
+
+def slow_groups(vectors: np.ndarray, threshold: float) -> list[set[int]]:
+    """Merge sets until nothing merges."""
+    groups = [{i} for i in range(len(vectors))]
+    merged = True
+    while merged:
+        merged = False
+        for one, other in combinations(groups, 2):
+            if any(vectors[i] @ vectors[j] >= threshold for i in one for j in other):
+                groups.remove(other)
+                one |= other
+                merged = True
+                break
+    return [group for group in groups if len(group) > 1]
+
+
+@pytest.mark.parametrize("threshold", [0.9, 0.6, 0.3])
+def test_pairs_and_groups_are_those_of_all_against_all(threshold: float) -> None:
+    vectors = unit_rows(40, 4, seed=1)
+    pairs = pairs_of(*neighbours(vectors, 39)).above(threshold)
+    expected = {
+        (i, j) for i, j in combinations(range(40), 2) if vectors[i] @ vectors[j] >= threshold
+    }
+    assert expected
+    assert set(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)) == expected
+    assert (np.diff(pairs.cosines) <= 0).all()
+    groups = {frozenset(rows.tolist()) for rows in members(pairs.groups())}
+    assert groups == {frozenset(group) for group in slow_groups(vectors, threshold)}
+
+
+def test_a_pair_that_only_one_side_has_among_its_nearest_counts() -> None:
+    rows, cosines = np.array([[1], [2], [1], [-1]]), np.array([[0.9], [0.95], [0.95], [0.0]])
+    pairs = pairs_of(cosines, rows)
+    found = list(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))
+    assert found == [(1, 2), (0, 1)]
+
+
+def test_levels_by_hand() -> None:
+    # 0 - 1 - 2 connected at 0.9, 3 - 4 at 0.7, 5 alone.
+    pairs = Pairs(
+        np.array([0, 1, 3]), np.array([1, 2, 4]), np.array([0.95, 0.9, 0.7], dtype=np.float32), 6
+    )
+    strict, middle, loose = levels(pairs, (0.6, 0.9, 0.99))
+    assert (strict.threshold, strict.pairs, strict.groups, strict.repeats) == (0.99, 0, 0, 0)
+    assert (middle.pairs, middle.groups, middle.repeats) == (2, 1, 2)
+    assert (loose.pairs, loose.groups, loose.repeats) == (3, 2, 3)
+
+
+def test_equal_lines_are_pairs_and_join_the_groups_of_their_sentence() -> None:
+    # Lines: a b a c a b; sentences: a 0, b 1, c 2; b and c are alike.
+    sentences = Pairs(np.array([1]), np.array([2]), np.array([0.8], dtype=np.float32), 3)
+    lines = of_lines(sentences, [0, 1, 0, 2, 0, 1])
+    found = set(zip(lines.first.tolist(), lines.second.tolist(), strict=True))
+    assert found == {(0, 2), (0, 4), (1, 5), (1, 3)}
+    assert [rows.tolist() for rows in members(lines.groups())] == [[0, 2, 4], [1, 3, 5]]
+    assert [rows.tolist() for rows in members(lines.above(0.9).groups())] == [[0, 2, 4], [1, 5]]

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from clusterns.look.topics import choose_count, find_topics, least_cosines
+
+
+def blobs(
+    count: int, each: int, noise: float = 0.02, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Unit vectors about random directions, in random order, with the number of each's."""
+    random = np.random.default_rng(seed)
+    middles = random.normal(size=(count, 24))
+    middles /= np.linalg.norm(middles, axis=1, keepdims=True)
+    labels = random.permutation(np.repeat(np.arange(count), each))
+    rows = middles[labels] + random.normal(scale=noise, size=(len(labels), 24))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows.astype(np.float32), labels
+
+
+@pytest.mark.parametrize("count", [3, 8, 16])
+def test_the_number_of_topics_is_found_without_labels(count: int) -> None:
+    vectors, _ = blobs(count, 1200 // count)
+    assert choose_count(vectors, seed=0, progress=False) == pytest.approx(count, rel=0.2)
+
+
+def test_topics_are_the_blobs_with_their_words_and_central_sentences() -> None:
+    vectors, labels = blobs(4, 50)
+    words = ["ship sea", "judge court", "cell gene", "song band"]
+    texts = [f"a {words[label]} number{i}" for i, label in enumerate(labels)]
+    found = find_topics(vectors, texts, 4, progress=False)
+    assert sum(topic.size for topic in found.topics) + found.nowhere == 200
+    assert [topic.size for topic in found.topics] == sorted(
+        (topic.size for topic in found.topics), reverse=True
+    )
+    for topic in found.topics:
+        members = labels[found.labels == topic.number]
+        assert len(set(members.tolist())) == 1
+        assert set(topic.words[:2]) == set(words[members[0]].split())
+        best = int(np.argmax(vectors @ found.middles[topic.number]))
+        assert topic.central[0] == best
+        cosines = vectors[found.labels == topic.number] @ found.middles[topic.number]
+        assert topic.tightness == pytest.approx(float(cosines.mean()), abs=1e-5)
+
+
+def test_a_sentence_that_is_near_to_no_topic_belongs_nowhere_and_a_new_one_is_assigned() -> None:
+    vectors, labels = blobs(3, 100)
+    strange = np.zeros((1, 24), dtype=np.float32)
+    strange[0] = np.linalg.svd(vectors[:, :].astype(np.float64))[2][-1]  # at right angles to all
+    found = find_topics(np.concatenate([vectors, strange]), ["x y"] * 301, 3, progress=False)
+    assert found.labels[300] == -1
+    assert (found.labels[:300] >= 0).mean() > 0.9
+    again, cosines = found.assign(5 * vectors[:10])
+    assert again.tolist() == found.labels[:10].tolist()
+    assert np.allclose(cosines, found.cosines[:10], atol=1e-5)
+    assert found.assign(strange)[0].tolist() == [-1]
+    assert len(set(labels[found.labels[:300] == 0].tolist())) == 1
+
+
+def test_the_least_cosine_is_what_one_in_twenty_strangers_exceeds() -> None:
+    vectors, labels = blobs(2, 100, noise=0.3)
+    middles = np.stack([vectors[labels == n].mean(axis=0) for n in (0, 1)])
+    least = least_cosines(vectors, middles, labels, np.arange(200))
+    strangers = vectors[labels == 1] @ middles[0]
+    assert (strangers > least[0]).mean() == pytest.approx(0.05, abs=0.011)
+
+
+def test_few_or_equal_sentences_are_one_topic_or_as_many_as_differ() -> None:
+    same = np.tile(np.array([[1.0, 0]], dtype=np.float32), (5, 1))
+    assert len(find_topics(same, ["a"] * 5, 3, progress=False).topics) == 1
+    two = np.eye(2, dtype=np.float32)
+    assert len(find_topics(two, ["a", "b"], progress=False).topics) == 1
+    assert len(find_topics(two, ["a", "b"], 2, progress=False).topics) == 2
+
+
+def test_the_same_seed_gives_the_same_topics() -> None:
+    vectors, _ = blobs(5, 30, noise=0.2)
+    one, other = (find_topics(vectors, ["a b"] * 150, 5, progress=False) for _ in range(2))
+    assert one.labels.tolist() == other.labels.tolist()
