@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from clusterns.training.recipe import Recipe
+from clusterns.methods.registry import all_fields, owners
 
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 HEAD = """# Settings
@@ -24,11 +24,13 @@ def main() -> None:
 
 def page() -> str:
     """The page as it should be."""
+    belongs = owners()
     rows = [
-        f"| `{key}` | {default(field.default)} | {field.description} |"
-        for key, field in sorted(Recipe.model_fields.items())
+        f"| `{key}` | {default(field.default)} | {field.description} | {belongs.get(key, '')} |"
+        for key, field in all_fields().items()
     ]
-    return "\n".join([HEAD, "| setting | default | meaning |", "|---|---|---|", *rows, ""])
+    head = ["| setting | default | meaning | of |", "|---|---|---|---|"]
+    return "\n".join([HEAD, *head, *rows, ""])
 
 
 def default(value: object) -> str:

@@ -7,11 +7,15 @@ import torch
 
 from clusterns.encoder.base import load_base
 from clusterns.losses.tokenised import sorted_by_length, stack_views
-from clusterns.views.collator import ViewCollator, crop
+from clusterns.views.collator import ViewCollator
+from clusterns.views.view import Crop, View, crop
 
 ROWS = [
     {"text": f"the {w} and the old stone bridge over the river"} for w in ("king", "harbour master")
 ]
+
+
+CROPS = (View(text=Crop(0.3)),) * 2
 
 
 def collator(base: Path, **settings) -> ViewCollator:
@@ -26,7 +30,7 @@ def test_dropout_tokenises_once(tiny_bert: Path) -> None:
 
 def test_crops_depend_on_seed_epoch_and_sentence_only(tiny_bert: Path) -> None:
     def positives(epoch: int = 0, seed: int = 1, rows: list = ROWS) -> list:
-        made = collator(tiny_bert, positives="crop", crop_min=0.3, seed=seed)
+        made = collator(tiny_bert, views=CROPS, seed=seed)
         made.epoch = epoch
         random.random()  # the global generator plays no part
         return made(rows)["positive_input_ids"].tolist()
@@ -35,7 +39,7 @@ def test_crops_depend_on_seed_epoch_and_sentence_only(tiny_bert: Path) -> None:
     assert positives() != positives(epoch=1)
     assert positives() != positives(seed=2)
     assert positives(rows=ROWS[::-1]) == positives()[::-1]
-    batch = collator(tiny_bert, positives="crop", crop_min=0.3, seed=1)(ROWS)
+    batch = collator(tiny_bert, views=CROPS, seed=1)(ROWS)
     assert batch["anchor_input_ids"].tolist() != batch["positive_input_ids"].tolist()
 
 

@@ -11,6 +11,7 @@ from clusterns.errors import UserError
 from clusterns.views.collator import ViewCollator
 from clusterns.views.prompting import TemplatedViews, TemplateTokens, templated_tokenizer
 from clusterns.views.template import template_pair
+from clusterns.views.view import View
 
 TEXTS = ["A man, eating.", "is it so?", "he said 'no'", '"quoted"', "déjà vu 42", "two\nlines"]
 
@@ -113,7 +114,7 @@ def test_the_collator_gives_each_view_its_template_and_max_length_to_the_sentenc
     templates = template_pair("bert")
     collator = ViewCollator(
         preprocess_fn=TemplatedViews(bert, templates, limit=64),
-        prompts={"anchor": templates[0].text, "positive": templates[1].text},
+        views=tuple(View(templates=(template,)) for template in templates),
         max_length=5,
     )
     batch = collator([{"text": "one two three four five six seven"}, {"text": "one"}])

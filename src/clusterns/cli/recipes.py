@@ -23,13 +23,15 @@ def recipes(
     from rich.table import Table
 
     from clusterns.console import answers
-    from clusterns.training.recipe import Recipe, load_recipe, recipe_names
+    from clusterns.methods.registry import all_fields, owners
+    from clusterns.training.recipe import load_recipe, recipe_names
 
     if keys:
-        table = Table("setting", "default", "meaning", box=None, pad_edge=False)
-        for key, field in sorted(Recipe.model_fields.items()):
+        table = Table("setting", "default", "meaning", "of", box=None, pad_edge=False)
+        belongs = owners()
+        for key, field in all_fields().items():
             default = "" if field.default is None else str(field.default)
-            table.add_row(key, default, field.description or "")
+            table.add_row(key, default, field.description or "", belongs.get(key, ""))
         answers.print(table)
     elif name is not None:
         answers.print(load_recipe(name).to_yaml().rstrip(), markup=False, soft_wrap=True)

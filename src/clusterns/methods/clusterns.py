@@ -1,49 +1,122 @@
-"""ClusterNS: SimCSE's frame, with centroids as hard negatives and clusters as false negatives."""
+"""ClusterNS: centroids as hard negatives, and the members of a sample's cluster as false ones."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from sentence_transformers import SentenceTransformer
-from torch import Tensor
+from pydantic import Field, model_validator
 
-from clusterns.encoder.randomness import kept_random_state
-from clusterns.encoder.training_only import heads_on
-from clusterns.losses.cluster_ns import ClusterNSLoss
-from clusterns.methods.settings import ClusteringSettings, ClusterNSSettings
-from clusterns.methods.simcse import frame
+from clusterns.losses.choices import FalseNegatives, HardNegatives, Variant
+from clusterns.methods.method import Context, Method
+from clusterns.methods.recipe import Recipe
+from clusterns.methods.registry import keys_of, method, part
 
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
-def clusterns(
-    model: SentenceTransformer, settings: ClusterNSSettings, seed: int, corpus: Sequence[str]
-) -> ClusterNSLoss:
-    """The loss of ClusterNS; ``corpus`` is read for a global initialisation only."""
-    chosen = settings.model_dump(include=set(ClusteringSettings.model_fields))
-    initialisation = chosen.pop("initialisation")
-    sample_size = chosen.pop("initialisation_sample")
-    return ClusterNSLoss(
-        model,
-        **chosen,
-        seed=seed,
-        corpus_vectors=(
-            _training_vectors(model, corpus, sample_size) if initialisation == "corpus" else None
-        ),
-        **frame(model, settings),
-    )
+    from clusterns.losses.cluster_ns import ClusterNSLoss
+    from clusterns.losses.clustering import Clustering
+    from clusterns.losses.part import Part
 
 
-def _training_vectors(
-    model: SentenceTransformer, corpus: Sequence[str], sample_size: int
-) -> Callable[[], Tensor]:
-    """A function that embeds evenly spaced sentences of the corpus as training does."""
-    step = max(1, len(corpus) // sample_size)
+@part("clustering")
+class ClusteringSettings(Recipe):
+    """Centroids as hard negatives, clusters as false negatives (ClusterNS)."""
 
-    def embed() -> Tensor:
-        sample = [corpus[i] for i in range(0, len(corpus), step)][:sample_size]
-        was_training = model.training
-        with heads_on(model), model.truncate_embeddings(None), kept_random_state(model.device):
-            vectors = model.encode(sample, convert_to_tensor=True, show_progress_bar=False)
-        model.train(was_training)
-        return vectors
+    clusters: int = Field(128, ge=2)
+    """Number of centroids (K), at most batch_size."""
+    momentum: float = Field(1e-3, gt=0, le=1)
+    """Share of the new cluster mean in a centroid's update (gamma)."""
+    sigma: float = Field(0.4, ge=-1, le=1)
+    """Clustering starts once the mean similarity of in-batch pairs is at or below this (sigma)."""
+    start_step: int | None = Field(None, ge=1)
+    """Start clustering at this step (S) instead of by sigma."""
+    initialisation: Literal["batch", "corpus"] = "batch"
+    """First centroids: chained farthest samples of the batch, or K-means over the corpus (global)."""
+    initialisation_sample: int = Field(20_000, ge=100)
+    """Sentences that the K-means of initialisation=corpus sees."""
+    hard_negatives: HardNegatives = "second"
+    """Each sample's hard negative: its second nearest centroid, the nearest (harder), or none."""
+    hard_negative_weight: float = Field(1.0, ge=0)
+    """Weight of the hard negatives in the denominator (mu)."""
+    false_negatives: FalseNegatives = "margin"
+    """Other members of a sample's cluster: held by the margin loss, masked out, used as positives, or none."""
+    margin_weight: float = Field(1e-3, ge=0)
+    """Weight of the bidirectional margin loss (lambda)."""
+    alpha: float = Field(0.0, ge=0, le=2)
+    """A false negative stays at least this far below the positive's similarity (alpha)."""
+    beta: float = Field(0.3, ge=0, le=2)
+    """And at most this far below it (beta)."""
+    random_clusters: bool = False
+    """Random centroids and clusters in the place of the near ones (ablation)."""
+    variant: Variant = "paper"
+    """The paper's formulas, or the arithmetic of the released code."""
 
-    return embed
+    replaces: ClassVar[dict[str, str]] = {"start_step": "sigma", "sigma": "start_step"}
+
+    @model_validator(mode="after")
+    def _clusters_fit(self) -> ClusteringSettings:
+        if self.alpha > self.beta:
+            raise ValueError(f"alpha = {self.alpha} must not be above beta = {self.beta}.")
+        if self.initialisation == "batch" and self.clusters > self.batch_size:
+            raise ValueError(
+                f"clusters = {self.clusters} is more than batch_size = {self.batch_size}: the first "
+                "centroids are rows of a batch. Lower clusters, raise batch_size, or set "
+                "initialisation=corpus."
+            )
+        if self.initialisation == "corpus" and self.initialisation_sample < self.clusters:
+            raise ValueError(
+                f"initialisation_sample = {self.initialisation_sample} is less than "
+                f"clusters = {self.clusters}."
+            )
+        if self.start_step is not None and "sigma" in self.model_fields_set:
+            raise ValueError(
+                "sigma and start_step both say when clustering starts: set one of them."
+            )
+        return self
+
+    def make_part(self, context: Context) -> Clustering:
+        """The centroids and what they say of a batch."""
+        from clusterns.losses.clustering import Clustering
+
+        chosen = self.model_dump(include=keys_of(ClusteringSettings))
+        of_corpus = chosen.pop("initialisation") == "corpus"
+        count = chosen.pop("initialisation_sample")
+        texts, step = context.texts, max(1, len(context.texts) // count)
+
+        def corpus_vectors() -> Any:
+            return context.embed([texts[i] for i in range(0, len(texts), step)][:count])
+
+        return Clustering(
+            context.model.get_embedding_dimension() or 0,
+            **chosen,
+            seed=self.seed,
+            corpus_vectors=corpus_vectors if of_corpus else None,
+        )
+
+    def unread(self) -> set[str]:
+        """Of sigma and start_step, one counts."""
+        return super().unread() | {"start_step" if self.start_step is None else "sigma"}
+
+
+@method
+class ClusterNS(Method):
+    """Batches are clustered: near centroids are hard negatives, cluster members false negatives.
+
+    Each sample's second nearest centroid is a negative that is hard, but not of its own kind; the
+    other members of its cluster, which may mean the same, are held at a distance by a margin.
+    """
+
+    name = "clusterns"
+    title = "ClusterNS"
+    paper = "Deng et al., Findings of ACL 2023"
+    parts = ("clustering",)
+
+    def loss(
+        self, model: SentenceTransformer, parts: Sequence[Part], **frame: Any
+    ) -> ClusterNSLoss:
+        """The public loss, which has the centroids as an attribute."""
+        from clusterns.losses.cluster_ns import ClusterNSLoss
+
+        return ClusterNSLoss(model, parts=parts, **frame)

@@ -14,7 +14,7 @@ from clusterns.corpus.heldout import split_heldout
 from clusterns.encoder.base import load_base, resolve_base
 from clusterns.evaluation.scores.halves import HalvesEvaluator
 from clusterns.files import write_json
-from clusterns.methods.settings import ClusteringSettings
+from clusterns.methods.registry import get_part, keys_of
 from clusterns.quickstart.earlier import INDEX, PROOF, RECIPE, SIMCSE
 from clusterns.quickstart.proof import FIGURES, Proof
 from clusterns.tables import Table
@@ -38,7 +38,8 @@ def quickstart(
     text = docstring_corpus(progress=not quiet)
     say(text.report.summary())
     recipe = load_recipe(RECIPE, changes)
-    shared = {k: v for k, v in (changes or {}).items() if k not in ClusteringSettings.model_fields}
+    clustering = keys_of(get_part("clustering"))
+    shared = {k: v for k, v in (changes or {}).items() if k not in clustering}
     plain = load_recipe(RECIPE, {**shared, "method": "simcse"})
     rows, heldout = split_heldout(text.corpus.dataset, recipe.heldout, recipe.seed)
     facts = {"fingerprint": text.corpus.fingerprint, "docstrings": text.report.as_dict()}

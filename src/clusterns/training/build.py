@@ -1,17 +1,18 @@
-"""From a recipe to its parts: model, loss, collator."""
+"""From a recipe to what a run consists of: model, loss, collator."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
 from sentence_transformers import SentenceTransformer
+from torch import Tensor
 from transformers import set_seed
 
 from clusterns.encoder.base import (
     is_sentence_transformer,
-    load_base,
     load_tokenizer,
     pooling_of,
     resolve_base,
@@ -20,52 +21,59 @@ from clusterns.encoder.dropout import draw_dropout_fast, has_dropout, set_dropou
 from clusterns.encoder.first_position import train_first_position_only
 from clusterns.encoder.head import add_training_head
 from clusterns.encoder.masked_lm import add_masked_lm_head
-from clusterns.encoder.prompt import add_denoising, prompt_encoder
+from clusterns.encoder.prompt import add_denoising
+from clusterns.encoder.randomness import kept_random_state
+from clusterns.encoder.training_only import heads_on
 from clusterns.errors import UserError
 from clusterns.losses.contrastive import ContrastiveLoss
-from clusterns.methods.clusterns import clusterns
-from clusterns.methods.simcse import simcse
+from clusterns.losses.masked_lm import MaskedLanguageModelling
+from clusterns.losses.tokenised import columns_of
+from clusterns.methods.method import Context
+from clusterns.methods.registry import all_parts, get_method
 from clusterns.training.recipe import Recipe
 from clusterns.views.collator import ViewCollator
 from clusterns.views.prompting import TemplatedViews
+from clusterns.views.template import Template
+from clusterns.views.view import View
 
-METHOD_NAMES = {"simcse": "SimCSE", "clusterns": "ClusterNS"}
-PROMPT_METHOD_NAMES = {"simcse": "PromptBERT", "clusterns": "prompt-based ClusterNS"}
+# More rows at once than this gain nothing on a CPU, and pad more.
+CPU_MINI_BATCH = 64
 
 
 def build_model(recipe: Recipe) -> SentenceTransformer:
     """The base of a recipe with its train-only heads, the same for the same seed."""
     set_seed(recipe.seed)
+    method = get_method(recipe.method)
     base = resolve_base(recipe.base)
-    if recipe.templates:
-        model = prompt_encoder(base, recipe.templates[0])
-    else:
-        model = load_base(base, recipe.pooling)
+    model = method.encoder(recipe, base)
+    views = build_views(recipe)
+    templates = _templates(recipe, views)
     if recipe.dropout is not None:
         set_dropout(model, recipe.dropout)
-    if recipe.positives == "dropout" and not recipe.templates and not has_dropout(model):
+    if len(views) > 1 and views[0] == views[1] and views[0].is_fixed and not has_dropout(model):
         raise UserError(
             f"the base {base} has no dropout, so the two views of a sentence would be the same: "
             "set dropout=0.1, or positives=crop."
         )
-    if not recipe.templates and recipe.max_length > model.max_seq_length:
+    if not templates and recipe.max_length > model.max_seq_length:
         raise UserError(
             f"max_length = {recipe.max_length} is more than the {model.max_seq_length} tokens that "
             f"the base {base} can read."
         )
     plain_cls = pooling_of(model) == "cls" and not is_sentence_transformer(base)
-    if recipe.head if recipe.head is not None else plain_cls or recipe.templates:
+    if recipe.head if recipe.head is not None else plain_cls or templates:
         add_training_head(model)
     if recipe.templates and recipe.denoising != "none":
-        add_denoising(model, base, recipe.templates, dropout=recipe.denoising == "dropout")
+        add_denoising(model, base, templates, dropout=recipe.denoising == "dropout")
     if recipe.masked_lm_weight:
         add_masked_lm_head(model, base)
     _make_fast(model, recipe)
     card = model.model_card_data
     card.generate_widget_examples = False
-    name = Path(base).name
-    names = PROMPT_METHOD_NAMES if recipe.templates else METHOD_NAMES
-    card.model_name = f"{name} trained with {names[recipe.method]}"
+    title = method.title
+    if recipe.templates:
+        title = method.prompt_title or f"prompt-based {title}"
+    card.model_name = f"{Path(base).name} trained with {title}"
     return model
 
 
@@ -78,32 +86,101 @@ def _make_fast(model: SentenceTransformer, recipe: Recipe) -> None:
         train_first_position_only(model)
 
 
-def build_loss(recipe: Recipe, model: SentenceTransformer, texts: Any) -> ContrastiveLoss:
-    """The loss of a recipe's method, on the device of the model."""
+def build_views(recipe: Recipe, folder: Path | None = None) -> tuple[View, ...]:
+    """The views of a row: those of the method, and those that its parts add.
+
+    Args:
+        recipe: all settings.
+        folder: files that the fit has left.
+    """
+    views = get_method(recipe.method).views(recipe)
+    for settings in all_parts(recipe):
+        views = settings.more_views(recipe, views, folder)
+    return views
+
+
+def _templates(recipe: Recipe, views: Sequence[View]) -> list[Template]:
+    """The templates of all views, the model's own one first."""
+    own = [recipe.templates[0]] if recipe.templates else []
+    return list(dict.fromkeys([*own, *(each for view in views for each in view.templates)]))
+
+
+def build_loss(
+    recipe: Recipe,
+    model: SentenceTransformer,
+    texts: Sequence[str],
+    folder: Path | None = None,
+) -> ContrastiveLoss:
+    """The loss of a recipe's method.
+
+    Args:
+        recipe: all settings.
+        model: the model that it trains.
+        texts: the corpus.
+        folder: files that the fit has left.
+    """
+    views = build_views(recipe, folder)
+    mini_batch = recipe.mini_batch_size
+    if mini_batch is None and model.device == torch.device("cpu"):
+        mini_batch = CPU_MINI_BATCH
+    masked_lm = None
+    if recipe.masked_lm_weight:
+        masked_lm = MaskedLanguageModelling(model.tokenizer, recipe.masked_lm_probability)
     with model.truncate_embeddings(None):  # a model that cuts its vectors is trained whole
-        if recipe.method == "simcse":
-            loss: ContrastiveLoss = simcse(model, recipe)
-        else:
-            loss = clusterns(model, recipe, recipe.seed, texts)
-    return loss.to(model.device)
+        context = build_context(recipe, model, texts, folder)
+        return get_method(recipe.method).loss(
+            model,
+            [settings.make_part(recipe, context) for settings in all_parts(recipe)],
+            temperature=recipe.temperature,
+            views=sum(view.preprocess is None for view in views),
+            aside=sum(view.preprocess is not None for view in views),
+            mini_batch_size=mini_batch,
+            gradient_cache=recipe.gradient_cache,
+            masked_lm=masked_lm,
+            masked_lm_weight=recipe.masked_lm_weight,
+        )
 
 
-def build_collator(recipe: Recipe, model: SentenceTransformer) -> ViewCollator:
+def build_context(
+    recipe: Recipe,
+    model: SentenceTransformer,
+    texts: Sequence[str],
+    folder: Path | None = None,
+) -> Context:
+    """What parts and fits may look at."""
+
+    def embed(sentences: Sequence[str]) -> Tensor:
+        """Training vectors of sentences, as the anchors of a batch are made."""
+        collator, found = build_collator(recipe, model, folder), []
+        was_training = model.training
+        model.eval()
+        with torch.no_grad(), heads_on(model), kept_random_state(model.device):
+            for start in range(0, len(sentences), CPU_MINI_BATCH):
+                rows = [{"text": each} for each in sentences[start : start + CPU_MINI_BATCH]]
+                anchors = dict(columns_of(collator(rows), model.device)[0])
+                found.append(model(anchors)["sentence_embedding"])
+        model.train(was_training)
+        return torch.cat(found)
+
+    return Context(recipe, model, texts, embed, folder)
+
+
+def build_collator(
+    recipe: Recipe, model: SentenceTransformer, folder: Path | None = None
+) -> ViewCollator:
     """Tokenises as the model's users will, with its default prompt where it has one; or each view
     in its template."""
     prompt = model.prompts.get(model.default_prompt_name) if model.default_prompt_name else None
-    prompts: str | dict[str, str] | None = prompt or None
     preprocess: Callable[..., dict[str, Any]] = model.preprocess
-    if recipe.templates:
+    views = build_views(recipe, folder)
+    if templates := _templates(recipe, views):
         tokenizer = load_tokenizer(recipe.base)
-        preprocess = TemplatedViews(tokenizer, recipe.templates, model.max_seq_length)
-        anchor, positive = recipe.templates
-        prompts = {"anchor": anchor.text, "positive": positive.text}
+        preprocess = TemplatedViews(tokenizer, templates, model.max_seq_length)
     return ViewCollator(
         preprocess_fn=preprocess,
-        prompts=prompts,
+        prompts=prompt or None,
         max_length=recipe.max_length,
-        positives=recipe.positives,
-        crop_min=recipe.crop_min,
+        views=views,
+        longest=model.max_seq_length,
         seed=recipe.seed,
     )

@@ -86,10 +86,10 @@ class RunFolder:
         """A resumed run goes on with the recipe, the text and the validation that it began with."""
         begun = load_recipe(str(self.recipe_file))
         for key, value in recipe.model_dump().items():
-            if key != "description" and getattr(begun, key) != value:
+            if key != "description" and getattr(begun, key, None) != value:
                 raise UserError(
                     f"--resume: {key} = {value!r} differs from the run in {self.path}, which has "
-                    f"{getattr(begun, key)!r}. Resume with the same settings, or name another folder."
+                    f"{getattr(begun, key, None)!r}. Resume with the same settings, or name another folder."
                 )
         if self.record["corpus"]["fingerprint"] != fingerprint:
             raise UserError(

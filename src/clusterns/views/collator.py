@@ -4,52 +4,155 @@ from __future__ import annotations
 
 import random
 import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
+import torch
 from sentence_transformers.sentence_transformer.data_collator import SentenceTransformerDataCollator
+from torch import Tensor
+
+from clusterns.views.template import Template
+from clusterns.views.view import View
+
+# Columns of a row of different texts, in the order of the views.
+PAIR = ("anchor", "positive")
+Features = dict[str, Any]
 
 
 @dataclass
 class ViewCollator(SentenceTransformerDataCollator):
-    """Tokenise rows ``{"text": ...}`` as one view (dropout makes the other) or as two.
+    """Tokenise rows ``{"text": ...}``, or rows of different texts, as a column for each view.
 
-    A crop is a function of (seed, epoch, sentence), not of a running generator: batches are
-    collated ahead of the step, so a running state could not be restored with a checkpoint.
+    Views that are all alike and fixed are tokenised once: dropout makes the difference. A row's
+    ``label`` goes along as it is.
+
+    What is random in a view is a function of (seed, epoch, sentence), not of a running generator:
+    batches are collated ahead of the step, so a running state could not be restored with a
+    checkpoint.
     """
 
-    positives: Literal["dropout", "crop"] = "dropout"
-    crop_min: float = 0.3
+    views: tuple[View, ...] = (View(), View())
+    longest: int | None = None
+    """Tokens that the encoder can read: a token step that would make a row longer is left out."""
     seed: int = 42
     epoch: int = 0
 
     def __call__(self, features: list[dict[str, Any]]) -> dict[str, Any]:
         """Tokenise a batch of rows."""
-        return super().__call__([self._views(row["text"]) for row in features])
+        views = self.views
+        if "text" in features[0] and len(set(views)) == 1 and views[0].is_fixed:
+            views = views[:1]
+        drawn = [self._drawn(row, views) for row in features]
+        batch: dict[str, Any] = {}
+        if "label" in features[0]:
+            batch["label"] = torch.tensor([row["label"] for row in features])
+        for place, view in enumerate(views):
+            name = PAIR[place] if place < len(PAIR) else f"view{place + 1}"
+            column = self._column(view, [row[place] for row in drawn], place)
+            batch.update({f"{name}_{key}": value for key, value in column.items()})
+        return batch
 
-    def _views(self, text: str) -> dict[str, str]:
-        if self.positives == "crop":
-            return self._cropped(text)
-        if isinstance(self.prompts, dict) and "positive" in self.prompts:
-            # Each view has a prompt of its own, so one tokenised text cannot stand for both.
-            return {"anchor": text, "positive": text}
-        return {"anchor": text}
+    def _drawn(self, row: Mapping[str, Any], views: Sequence[View]) -> list[_Drawn]:
+        """The text and the template of each view of a row."""
+        sources = [row["text"]] if "text" in row else [row[name] for name in PAIR]
+        key = f"{self.seed} {self.epoch} {zlib.crc32(chr(10).join(sources).encode())}"
+        generator = random.Random(key)
+        drawn = []
+        for place, view in enumerate(views):
+            text = sources[min(place, len(sources) - 1)]
+            if view.text is not None:
+                text = view.text(text, generator)
+            template = view.templates[0] if view.templates else None
+            if len(view.templates) > 1:
+                template = generator.choice(view.templates)
+            drawn.append(_Drawn(text, template, key))
+        return drawn
 
-    def _cropped(self, text: str) -> dict[str, str]:
-        generator = random.Random(f"{self.seed} {self.epoch} {zlib.crc32(text.encode())}")
-        return {view: crop(text, self.crop_min, generator) for view in ("anchor", "positive")}
+    def _column(self, view: View, rows: list[_Drawn], place: int) -> Features:
+        """The tokenised rows of one view."""
+        templates = list(dict.fromkeys(row.template for row in rows))
+        parts, order = [], []
+        for template in templates:
+            chosen = [i for i, row in enumerate(rows) if row.template == template]
+            parts.append(self._tokenised(view, [rows[i].text for i in chosen], template))
+            order += chosen
+        column = parts[0] if len(parts) == 1 else _below_each_other(parts, order)
+        if view.tokens is None:
+            return column
+        special = column["special_tokens_mask"]
+        if not view.templates:
+            del column["special_tokens_mask"]
+        orders = []
+        for i, row in enumerate(rows):
+            generator = random.Random(f"{row.key} tokens {place}")
+            orders.append(
+                _order(view, column["attention_mask"][i], special[i], generator, self.longest)
+            )
+        return _reordered(column, orders)
+
+    def _tokenised(self, view: View, texts: list[str], template: Template | None) -> Features:
+        preprocess = view.preprocess or self.preprocess_fn
+        options: dict[str, Any] = {"prompt": self.prompts or None, "task": None}
+        if template is not None:
+            options["prompt"] = template.text
+        if self.max_length is not None:
+            options["max_length"] = self.max_length
+        if view.tokens is not None:
+            options["processing_kwargs"] = {"text": {"return_special_tokens_mask": True}}
+        return dict(preprocess(texts, **options))
 
 
-def crop(text: str, shortest: float, generator: random.Random) -> str:
-    """A random run of the words of ``text``, at least ``shortest`` of them (a share), never none."""
-    words, blank = words_of(text)
-    least = max(1, round(shortest * len(words)))
-    length = generator.randint(least, len(words))
-    start = generator.randint(0, len(words) - length)
-    return blank.join(words[start : start + length])
+@dataclass(frozen=True)
+class _Drawn:
+    """What became of a sentence before it is tokenised."""
+
+    text: str
+    template: Template | None
+    key: str
+    """Seed of what its token step draws."""
 
 
-def words_of(text: str) -> tuple[list[str], str]:
-    """The words of a text and what stands between them; the characters where a script has no blanks."""
-    words = text.split()
-    return (words, " ") if len(words) > 1 else (list(text.strip()), "")
+def _order(
+    view: View, seen: Tensor, special: Tensor, generator: random.Random, longest: int | None
+) -> list[int]:
+    """The places of a padded row that its token step makes the new row of."""
+    assert view.tokens is not None
+    places: list[int] = seen.nonzero().squeeze(1).tolist()
+    sentence = [i for i, place in enumerate(places) if not special[place]]
+    order = view.tokens(len(places), sentence, generator)
+    if longest is not None and len(order) > longest:
+        return places
+    return [places[i] for i in order]
+
+
+def _reordered(column: Features, orders: list[list[int]]) -> Features:
+    """Rows of the places that ``orders`` names, padded with what the attention mask hides."""
+    width = max(map(len, orders))
+    index = torch.tensor([order + [0] * (width - len(order)) for order in orders])
+    kept = torch.tensor([[1] * len(order) + [0] * (width - len(order)) for order in orders])
+    shape = column["attention_mask"].shape
+    return {
+        key: value.gather(1, index) * kept
+        if isinstance(value, Tensor) and value.shape == shape
+        else value
+        for key, value in column.items()
+    }
+
+
+def _below_each_other(parts: list[Features], order: list[int]) -> Features:
+    """Rows that were tokenised in groups, padded to one width and put into their ``order``."""
+    width = max(part["attention_mask"].shape[1] for part in parts)
+    back = torch.tensor(order).argsort()
+    joined: Features = {}
+    for key, first in parts[0].items():
+        joined[key] = first
+        if isinstance(first, Tensor) and first.ndim:
+            values = [
+                torch.nn.functional.pad(part[key], (0, width - part[key].shape[1]))
+                if first.ndim == 2
+                else part[key]
+                for part in parts
+            ]
+            joined[key] = torch.cat(values)[back]
+    return joined

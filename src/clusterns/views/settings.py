@@ -13,10 +13,12 @@ from clusterns.views.template import Template, template_pair
 class ViewSettings(Settings):
     """How a sentence becomes the two inputs of a training row."""
 
-    positives: Literal["dropout", "crop"] = "dropout"
-    """The two views: the sentence under two dropout masks (the paper's), or two random crops of it."""
+    positives: Literal["dropout", "crop", "repetition"] = "dropout"
+    """The two views: the sentence under two dropout masks (the paper's), two crops, or one with repeated sub-words."""
     crop_min: float = Field(0.3, gt=0, le=1)
     """Shortest crop, as a share of the sentence's words."""
+    repetition_rate: float = Field(0.32, ge=0, le=1)
+    """Of repetition, the share of a sentence's tokens that bounds how many are doubled (at most 9 are)."""
     max_length: int = Field(32, ge=4)
     """Tokens of a sentence that training sees; the saved model keeps the base's own limit."""
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from clusterns.errors import UserError
 from clusterns.losses.functional import cosine_matrix
-from clusterns.views.collator import words_of
+from clusterns.views.view import words_of
 
 MIN_WORDS = 6
 

@@ -1,0 +1,124 @@
+"""A method: a record of the parts, views and defaults that a paper describes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clusterns.methods.recipe import Recipe
+from clusterns.views.view import Crop, Repetition, View
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.evaluation import BaseEvaluator
+    from torch import Tensor
+
+    from clusterns.losses.contrastive import ContrastiveLoss
+    from clusterns.losses.part import Part
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a part or a fit may look at when it is made."""
+
+    recipe: Recipe
+    model: SentenceTransformer
+    """The model that will be trained, with its train-only modules."""
+    texts: Sequence[str]
+    """The corpus."""
+    embed: Callable[[Sequence[str]], Tensor]
+    """Training vectors of sentences: cut, templated and headed as in training, without dropout."""
+    folder: Path | None = None
+    """Where the fit leaves its files; None in a dry run, which has none."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What a method with an ending of its own may look at after the last step."""
+
+    recipe: Recipe
+    model: SentenceTransformer
+    """The trained model, as users will have it."""
+    start: Callable[[], SentenceTransformer]
+    """Gives the model that the run started from, as users would have it."""
+    evaluator: BaseEvaluator
+    folder: Path
+    """The run folder."""
+
+
+class Method:
+    """One training method. The docstring of a subclass explains it to users, its first line first.
+
+    Most methods consist of ``name``, ``title``, ``paper``, ``parts`` and ``defaults``.
+    """
+
+    name: str
+    title: str
+    """As people write it."""
+    prompt_title: str = ""
+    """Its name where a template is used. Empty: "prompt-based" and the title."""
+    paper: str
+    """Authors and year."""
+    needs: str = ""
+    """What the user must have, in a few words."""
+    parts: tuple[str, ...] = ()
+    """Parts of its loss, by name."""
+    settings: type[Recipe] = Recipe
+    """Keys that belong to the method and to none of its parts."""
+    defaults: Mapping[str, Any] = {}
+    """Defaults that differ from those of the keys."""
+    contrastive = True
+    """False: no InfoNCE; the penalties of the parts are the loss."""
+    row_numbers = False
+    """Whether a row brings its number in the corpus along, as ``Batch.all_labels``."""
+    trains = True
+    """False: :meth:`make` gives the model, and nothing is trained."""
+    keeps_best = True
+    """False: no early stop and no best checkpoint; :meth:`finish` gives the model."""
+
+    def check(self, recipe: Recipe) -> None:
+        """Refuse settings with a ValueError that says why."""
+
+    def views(self, recipe: Recipe) -> tuple[View, ...]:
+        """The views of a row, those of the parts aside: by default anchor and positive."""
+        templates = recipe.templates or (None, None)
+        step = Crop(recipe.crop_min) if recipe.positives == "crop" else None
+        anchor, positive = (
+            View(text=step, templates=() if template is None else (template,))
+            for template in templates
+        )
+        if recipe.positives == "repetition":
+            tokens = Repetition(recipe.repetition_rate)
+            positive = View(tokens=tokens, templates=positive.templates)
+        return anchor, positive
+
+    def encoder(self, recipe: Recipe, base: str) -> SentenceTransformer:
+        """The base as a model, before its train-only modules are put on."""
+        from clusterns.encoder.base import load_base
+        from clusterns.encoder.prompt import prompt_encoder
+
+        if recipe.templates:
+            return prompt_encoder(base, recipe.templates[0])
+        return load_base(base, recipe.pooling)
+
+    def loss(
+        self, model: SentenceTransformer, parts: Sequence[Part], **frame: Any
+    ) -> ContrastiveLoss:
+        """The loss of these parts."""
+        from clusterns.losses.contrastive import ContrastiveLoss
+
+        return ContrastiveLoss(model, parts=parts, contrastive=self.contrastive, **frame)
+
+    def fit(self, context: Context) -> None:
+        """Once in the life of a run, before training: leave files in ``context.folder``."""
+
+    def make(self, context: Context) -> SentenceTransformer:
+        """The model of a method that does not train."""
+        raise NotImplementedError
+
+    def finish(self, ending: Ending) -> tuple[SentenceTransformer, dict[str, Any]]:
+        """The final model of a method that does not keep the best checkpoint, and what the results
+        should say of it."""
+        raise NotImplementedError
