@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
 from typing import Any
 
@@ -145,7 +146,7 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         """Loss from the embedded mini-batches; ``labels`` puts sorted rows back in their order."""
         rows = torch.cat(reps[0])
         # Cosines and centroids are not for half precision, whatever the encoder runs in.
-        with torch.autocast(rows.device.type, enabled=False):
+        with _full_precision(rows.device):
             rows = rows.to(torch.promote_types(rows.dtype, torch.float32))
             views = (rows if labels is None else rows[labels]).chunk(self._views_of_a_row)
             batch = Batch.of(*views, labels=self._labels)
@@ -242,6 +243,13 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
     def citation(self) -> str:
         """BibTeX for the model card."""
         return "".join(part.citation for part in self.ingredients) or SIMCSE
+
+
+def _full_precision(device: torch.device) -> AbstractContextManager[Any]:
+    """Within the block, no operation is run in half precision by an autocast around it."""
+    if torch.amp.is_autocast_available(device.type):
+        return torch.autocast(device.type, enabled=False)
+    return nullcontext()
 
 
 SIMCSE = """

@@ -117,6 +117,11 @@ def owners() -> dict[str, str]:
     return found
 
 
+def part_with(key: str) -> str | None:
+    """The part that a key belongs to, if it is one's."""
+    return next((name for name in part_names() if key in keys_of(get_part(name))), None)
+
+
 def all_fields() -> dict[str, FieldInfo]:
     """Every key of every method and part, sorted."""
     kinds: list[type[Recipe]] = [Recipe, *(get_part(name) for name in part_names())]

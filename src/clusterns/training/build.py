@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from transformers import set_seed
@@ -31,7 +32,7 @@ from clusterns.losses.tokenised import columns_of
 from clusterns.methods.method import Context
 from clusterns.methods.registry import all_parts, get_method
 from clusterns.training.recipe import Recipe
-from clusterns.views.collator import ViewCollator
+from clusterns.views.collator import PAIR, ViewCollator
 from clusterns.views.prompting import TemplatedViews
 from clusterns.views.template import Template
 from clusterns.views.view import View
@@ -111,7 +112,7 @@ def build_loss(
     texts: Sequence[str],
     folder: Path | None = None,
 ) -> ContrastiveLoss:
-    """The loss of a recipe's method.
+    """The loss of a recipe's method, on the device of the model.
 
     Args:
         recipe: all settings.
@@ -128,7 +129,7 @@ def build_loss(
         masked_lm = MaskedLanguageModelling(model.tokenizer, recipe.masked_lm_probability)
     with model.truncate_embeddings(None):  # a model that cuts its vectors is trained whole
         context = build_context(recipe, model, texts, folder)
-        return get_method(recipe.method).loss(
+        loss = get_method(recipe.method).loss(
             model,
             [settings.make_part(recipe, context) for settings in all_parts(recipe)],
             temperature=recipe.temperature,
@@ -139,6 +140,25 @@ def build_loss(
             masked_lm=masked_lm,
             masked_lm_weight=recipe.masked_lm_weight,
         )
+    return loss.to(model.device)
+
+
+def training_rows(recipe: Recipe, dataset: Dataset) -> Dataset:
+    """What the collator reads of a dataset: its texts, and the numbers of the rows where the method
+    wants them."""
+    rows = dataset.select_columns([*_text_columns(dataset)])
+    if get_method(recipe.method).row_numbers:
+        rows = rows.add_column("label", list(range(len(rows))))
+    return rows
+
+
+def texts_of(dataset: Dataset) -> Sequence[str]:
+    """The sentences of a dataset; of rows of two texts, the first ones."""
+    return dataset[_text_columns(dataset)[0]]
+
+
+def _text_columns(dataset: Dataset) -> Sequence[str]:
+    return ["text"] if "text" in dataset.column_names else PAIR
 
 
 def build_context(

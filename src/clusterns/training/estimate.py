@@ -11,7 +11,14 @@ from datasets import Dataset
 
 from clusterns.errors import UserError
 from clusterns.losses.tokenised import columns_of
-from clusterns.training.build import build_collator, build_loss, build_model
+from clusterns.methods.registry import get_method
+from clusterns.training.build import (
+    build_collator,
+    build_loss,
+    build_model,
+    texts_of,
+    training_rows,
+)
 from clusterns.training.memory import (
     Memory,
     estimate_memory,
@@ -69,28 +76,32 @@ def planned_steps(recipe: Recipe, rows: int) -> int:
 
 def estimate(recipe: Recipe, dataset: Dataset) -> Estimate:
     """Measure a few steps whose learning rate is 0."""
+    if not get_method(recipe.method).trains:
+        raise UserError(f"method {recipe.method} does not train: there is nothing to estimate.")
     model = build_model(recipe)
-    loss = build_loss(recipe, model, dataset["text"])
+    texts = texts_of(dataset)
+    loss = build_loss(recipe, model, texts)
     collator = build_collator(recipe, model)
-    memory = estimate_memory(recipe, model, loss, collator, dataset["text"])
+    memory = estimate_memory(recipe, model, loss, collator, texts)
     if not memory.fits_cached:
         raise UserError(shortage(recipe, memory))
     if not memory.fits:
         cached = recipe.model_copy(update={"gradient_cache": True})
-        loss = build_loss(cached, model, dataset["text"])
+        loss = build_loss(cached, model, texts)
     model.train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0)
-    times = []
+    times, all_rows = [], training_rows(recipe, dataset)
     share = recipe.batch_size // processes().num_processes
     for batch in range(TRIAL_BATCHES):
         first = batch * recipe.batch_size % max(1, len(dataset) - recipe.batch_size)
         first += share * processes().process_index
-        rows = [{"text": text} for text in dataset[first : first + share]["text"]]
+        rows = all_rows.select(range(first, first + share)).to_list()
         begun = _now()
         with memory_errors(recipe):
-            columns = columns_of(collator(rows), model.device)
+            inputs = collator(rows)
+            columns = columns_of(inputs, model.device)
             with precision(recipe, model.device):
-                value = loss(columns)
+                value = loss(columns, inputs.get("label"))
             value.backward()
             optimizer.step()
         optimizer.zero_grad()

@@ -4,6 +4,7 @@ recipe.yaml     the resolved recipe
 run.json        versions, command, corpus, state of the run
 metrics.jsonl   loss, diagnostics and validations, a line of JSON each
 checkpoints/    everything that a resume needs
+fit/            what the method computed before training, if it did
 model/          the final SentenceTransformer, with its model card
 results.json    what came out: scores before and after, the best step
 """
@@ -28,6 +29,7 @@ class RunFolder:
         self.run_file = path / "run.json"
         self.metrics_file = path / "metrics.jsonl"
         self.checkpoints = path / "checkpoints"
+        self.fit = path / "fit"
         self.model = path / "model"
         self.results_file = path / "results.json"
 
@@ -39,6 +41,7 @@ class RunFolder:
             self.run_file,
             self.metrics_file,
             self.checkpoints,
+            self.fit,
             self.model,
             self.results_file,
         ]

@@ -12,7 +12,7 @@ import yaml
 
 from clusterns.errors import UserError
 from clusterns.methods.recipe import Recipe
-from clusterns.methods.registry import get_method, owners, recipe_class
+from clusterns.methods.registry import get_method, owners, part_with, recipe_class
 from clusterns.settings import validated
 
 __all__ = ["Recipe", "load_recipe", "parse_changes", "recipe_names"]
@@ -42,6 +42,8 @@ def load_recipe(
     method = get_method(str(both.get("method", Recipe.model_fields["method"].default)))
     kind = recipe_class(method.name, _names(both.get("parts")))
     belongs = owners()
+    if changes.get("method", values.get("method")) != values.get("method"):
+        values["description"] = f"{method.title} with the settings of {source}."
     if not {"method", "parts"}.isdisjoint(changes):
         values = {k: v for k, v in values.items() if k in kind.model_fields or k not in belongs}
     replaces = {k: v for each in kind.__mro__ for k, v in vars(each).get("replaces", {}).items()}
@@ -51,8 +53,11 @@ def load_recipe(
     both = {**method.defaults, "method": method.name, **values, **changes}
     for key in both:
         if key in belongs and key not in kind.model_fields:
+            part = part_with(key)
+            remedy = f" Add it with parts=[{part}]." if part else ""
             raise UserError(
                 f"{source}: {key} belongs to {belongs[key]}, and the method is {method.name}."
+                f"{remedy}"
             )
     return validated(kind, both, source)
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import math
-import shutil
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
@@ -16,18 +13,24 @@ from transformers import (
     EarlyStoppingCallback,
     PrinterCallback,
     ProgressCallback,
-    TrainerState,
     set_seed,
 )
 from transformers.integrations import get_available_reporting_integrations
 
 from clusterns.console import say
-from clusterns.encoder.base import without_training_parts
+from clusterns.encoder.base import resolve_base
 from clusterns.errors import UserError
-from clusterns.files import disk_errors, whole_folder, write_json
+from clusterns.files import disk_errors
 from clusterns.locks import locked
-from clusterns.losses.contrastive import ContrastiveLoss
-from clusterns.training.build import build_collator, build_loss, build_model
+from clusterns.methods.registry import get_method
+from clusterns.training.build import (
+    build_collator,
+    build_context,
+    build_loss,
+    build_model,
+    texts_of,
+    training_rows,
+)
 from clusterns.training.callbacks import (
     Epochs,
     Events,
@@ -42,34 +45,18 @@ from clusterns.training.checkpoints import (
     is_over,
     last_checkpoint,
     load_loss,
-    load_weights,
     remove_half_written,
     trainer_state,
 )
+from clusterns.training.finish import RunResult as RunResult
+from clusterns.training.finish import finish, save
+from clusterns.training.fitted import fit_once, has_fit
 from clusterns.training.folder import RunFolder
 from clusterns.training.memory import check_memory, estimate_memory, memory_errors
 from clusterns.training.processes import check_launcher, first_process_does, processes
 from clusterns.training.recipe import Recipe
 from clusterns.training.sampler import Order
 from clusterns.training.trainer import ContrastiveTrainer
-
-
-@dataclass(frozen=True)
-class RunResult:
-    """What came out of a run."""
-
-    metric: str
-    """Name of the validation score."""
-    base_score: float
-    """The score of the base, at step 0."""
-    best_score: float
-    """The score of the final model."""
-    best_step: int
-    """The step that the final model is from; 0 where nothing beat the base."""
-    steps: int
-    """Steps that were trained."""
-    clustering_started_at: int | None
-    """The step at which clustering started, if it did."""
 
 
 class Interrupted(Exception):  # noqa: N818 - not an error
@@ -116,14 +103,22 @@ def _train(
     quiet: bool,
 ) -> RunResult:
     metric = f"eval_{evaluator.primary_metric}"
+    method = get_method(recipe.method)
+    if not method.trains:
+        return _make(recipe, dataset, evaluator, folder, resume, corpus)
     arguments = _arguments(recipe, folder, metric)
     model = build_model(recipe)
     collator = build_collator(recipe, model)
-    loss = build_loss(recipe, model, dataset["text"])
-    memory = estimate_memory(recipe, model, loss, collator, dataset["text"])
+    rows, texts = training_rows(recipe, dataset), texts_of(dataset)
+    loss = build_loss(recipe, model, texts)
+    memory = estimate_memory(recipe, model, loss, collator, texts)
     first_process_does(lambda: check_memory(recipe, memory, model.device))
     first_process_does(lambda: _open(folder, recipe, corpus, metric, resume))
     first_process_does(lambda: _score_base(model, evaluator, folder))
+    if has_fit(recipe):
+        first_process_does(lambda: fit_once(recipe, model, texts, folder.fit))
+        collator = build_collator(recipe, model, folder.fit)
+        loss = build_loss(recipe, model, texts, folder.fit)
     checkpoint = last_checkpoint(folder.checkpoints) if resume else None
     if checkpoint is not None:
         load_loss(loss, checkpoint)
@@ -135,7 +130,7 @@ def _train(
     trainer = ContrastiveTrainer(
         model=model,
         args=arguments,
-        train_dataset=dataset.select_columns("text"),
+        train_dataset=rows,
         loss=loss,
         evaluator=evaluator,
         data_collator=collator,
@@ -154,22 +149,49 @@ def _train(
     trainer.add_callback(Guard(trainer))
     trainer.add_callback(Events(trainer))
     trainer.add_callback(Epochs(trainer))
-    if recipe.patience:
-        trainer.add_callback(EarlyStoppingCallback(recipe.patience))
+    patience = recipe.patience if method.keeps_best else 0
+    if patience:
+        trainer.add_callback(EarlyStoppingCallback(patience))
     if not quiet:
         trainer.add_callback(Progress(metric))
     state = trainer_state(checkpoint) if checkpoint is not None else None
-    if state is None or not is_over(state, recipe.patience):
+    if state is None or not is_over(state, patience):
         with disk_errors(folder.path), memory_errors(recipe), interrupt:
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         state = trainer.state
     if interrupt.asked:
         raise Interrupted(f"stopped at step {state.global_step}, which is saved")
-    return _finish(recipe, model, loss, state, evaluator, folder)
+    return finish(recipe, model, loss, state, evaluator, folder)
+
+
+def _make(
+    recipe: Recipe,
+    dataset: Dataset,
+    evaluator: BaseEvaluator,
+    folder: RunFolder,
+    resume: bool,
+    corpus: dict[str, Any],
+) -> RunResult:
+    """The run of a method that makes its model without training."""
+    if processes().num_processes > 1:
+        raise UserError(f"method {recipe.method} does not train: run it in one process.")
+    method, texts = get_method(recipe.method), texts_of(dataset)
+    set_seed(recipe.seed)
+    model = method.encoder(recipe, resolve_base(recipe.base))
+    _open(folder, recipe, corpus, f"eval_{evaluator.primary_metric}", resume)
+    _score_base(model, evaluator, folder)
+    made = method.make(build_context(recipe, model, texts))
+    score = float(evaluator(made)[evaluator.primary_metric])
+    before = folder.record["base_score"]
+    result = RunResult(evaluator.primary_metric, before, score, best_step=0, steps=0)
+    save(made, result, evaluator, folder)
+    return result
 
 
 def check_batches(recipe: Recipe, rows: int) -> None:
     """Refuse a corpus that does not fill a batch, or a batch that the processes cannot share."""
+    if not get_method(recipe.method).trains:
+        return
     if rows < recipe.batch_size:
         raise UserError(
             f"the corpus has {rows} sentences for training, fewer than batch_size = "
@@ -247,47 +269,3 @@ def _arguments(
         )
     args.per_device_train_batch_size = recipe.batch_size // args.world_size
     return args
-
-
-def _finish(
-    recipe: Recipe,
-    model: SentenceTransformer,
-    loss: ContrastiveLoss,
-    state: TrainerState,
-    evaluator: BaseEvaluator,
-    folder: RunFolder,
-) -> RunResult:
-    """Save the best model without its train-only parts, and the results; the first process does."""
-    started_at = loss.facts().get("clustering_started_at")
-    metric, base_score = folder.record["metric"].removeprefix("eval_"), folder.record["base_score"]
-    best_step, best_score = state.best_global_step or 0, state.best_metric
-    assert best_score is not None
-    result = RunResult(metric, base_score, best_score, best_step, state.global_step, started_at)
-    if not processes().is_main_process:
-        return result
-    for words in loss.last_words():
-        say(words)
-    if best_step == 0:
-        say(
-            f"Nothing beat the base ({metric} {base_score:.4f} at step 0): "
-            "the final model is the one this run started from."
-        )
-        card, model = model.model_card_data, build_model(recipe)
-        model.model_card_data = card
-    else:
-        load_weights(model, folder.checkpoints / f"checkpoint-{best_step}")
-    model = without_training_parts(model)
-    loaded = evaluator(model)[evaluator.primary_metric]
-    with whole_folder(folder.model) as temporary:
-        model.save_pretrained(str(temporary))
-    write_json(folder.results_file, asdict(result))
-    shutil.rmtree(folder.checkpoints / "eval", ignore_errors=True)
-    # A rank measure moves in steps, and half precision validates with less exact vectors than the
-    # saved model gives: what was trained is kept, whatever it scores.
-    slack = 1e-3 if recipe.precision == "fp32" else 0.02
-    if not math.isclose(loaded, best_score, rel_tol=0, abs_tol=slack):
-        say(
-            f"Warning: the saved model scores {loaded:.4f}, and scored {best_score:.4f} when it was "
-            f"validated at step {best_step}."
-        )
-    return result

@@ -1,0 +1,139 @@
+"""How a run ends: the final model without its train-only parts, and what came out."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.evaluation import BaseEvaluator
+from transformers import TrainerState
+
+from clusterns.console import say
+from clusterns.encoder.base import without_training_parts
+from clusterns.files import whole_folder, write_json
+from clusterns.losses.contrastive import ContrastiveLoss
+from clusterns.methods.method import Ending
+from clusterns.methods.registry import get_method
+from clusterns.training.build import build_model
+from clusterns.training.checkpoints import load_weights
+from clusterns.training.folder import RunFolder
+from clusterns.training.processes import processes
+from clusterns.training.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What came out of a run."""
+
+    metric: str
+    """Name of the validation score."""
+    base_score: float
+    """The score of the base, at step 0."""
+    best_score: float
+    """The score of the final model."""
+    best_step: int
+    """The step that the final model is from; 0 where nothing beat the base."""
+    steps: int
+    """Steps that were trained."""
+    clustering_started_at: int | None = None
+    """The step at which clustering started, if it did."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """What the method has to say besides."""
+
+
+def finish(
+    recipe: Recipe,
+    model: SentenceTransformer,
+    loss: ContrastiveLoss,
+    state: TrainerState,
+    evaluator: BaseEvaluator,
+    folder: RunFolder,
+) -> RunResult:
+    """Save the final model without its train-only parts, and the results; the first process does."""
+    facts = loss.facts()
+    result = RunResult(
+        metric=folder.record["metric"].removeprefix("eval_"),
+        base_score=folder.record["base_score"],
+        best_score=state.best_metric or 0.0,
+        best_step=state.best_global_step or 0,
+        steps=state.global_step,
+        clustering_started_at=facts.pop("clustering_started_at", None),
+        facts=facts,
+    )
+    if not processes().is_main_process:
+        return result
+    for words in loss.last_words():
+        say(words)
+    if get_method(recipe.method).keeps_best:
+        model = _best(recipe, model, result, folder)
+    else:
+        result, model = _own_ending(recipe, model, result, evaluator, folder)
+    score = save(model, result, evaluator, folder)
+    # A rank measure moves in steps, and half precision validates with less exact vectors than the
+    # saved model gives: what was trained is kept, whatever it scores.
+    slack = 1e-3 if recipe.precision == "fp32" else 0.02
+    if not math.isclose(score, result.best_score, rel_tol=0, abs_tol=slack):
+        say(
+            f"Warning: the saved model scores {score:.4f}, and scored {result.best_score:.4f} when "
+            f"it was validated at step {result.best_step}."
+        )
+    return result
+
+
+def save(
+    model: SentenceTransformer, result: RunResult, evaluator: BaseEvaluator, folder: RunFolder
+) -> float:
+    """Write the final model and the results; gives the model's score."""
+    model.model_card_data.widget = []  # they would be sentences of the user's corpus
+    score = float(evaluator(model)[evaluator.primary_metric])
+    with whole_folder(folder.model) as temporary:
+        model.save_pretrained(str(temporary))
+    values = asdict(result)
+    if not result.facts:
+        del values["facts"]
+    write_json(folder.results_file, values)
+    shutil.rmtree(folder.checkpoints / "eval", ignore_errors=True)
+    return score
+
+
+def _best(
+    recipe: Recipe, model: SentenceTransformer, result: RunResult, folder: RunFolder
+) -> SentenceTransformer:
+    """The model of the best validation."""
+    if result.best_step == 0:
+        say(
+            f"Nothing beat the base ({result.metric} {result.base_score:.4f} at step 0): "
+            "the final model is the one this run started from."
+        )
+        card, model = model.model_card_data, build_model(recipe)
+        model.model_card_data = card
+    else:
+        load_weights(model, folder.checkpoints / f"checkpoint-{result.best_step}")
+    return without_training_parts(model)
+
+
+def _own_ending(
+    recipe: Recipe,
+    model: SentenceTransformer,
+    result: RunResult,
+    evaluator: BaseEvaluator,
+    folder: RunFolder,
+) -> tuple[RunResult, SentenceTransformer]:
+    """The model that the method makes of the last step's."""
+    load_weights(model, folder.checkpoints / f"checkpoint-{result.steps}")
+    ending = Ending(
+        recipe=recipe,
+        model=without_training_parts(model),
+        start=lambda: without_training_parts(build_model(recipe)),
+        evaluator=evaluator,
+        folder=folder.path,
+    )
+    final, facts = get_method(recipe.method).finish(ending)
+    final.model_card_data = model.model_card_data
+    score = float(evaluator(final)[evaluator.primary_metric])
+    return replace(
+        result, best_score=score, best_step=result.steps, facts={**result.facts, **facts}
+    ), final

@@ -1,0 +1,173 @@
+"""ESimCSE's queue against plain loops: what it holds, what it is compared with, what it remembers."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from clusterns.losses import batch as batch_module
+from clusterns.losses.cluster_ns import ClusterNSLoss
+from clusterns.losses.contrastive import ContrastiveLoss
+from clusterns.losses.queue import MomentumQueue, Queue
+from tests.losses.oracle import cosine
+from tests.losses.test_cluster_ns import D, N, Vectors, batches, features
+
+TAU, MOMENTUM, SIZE, RATE = 0.3, 0.8, 30, 0.05
+
+
+class Encoder(Vectors):
+    """A linear encoder with dropout, which the momentum encoder must not draw."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.linear = nn.Linear(D, D, dtype=torch.float64)
+        self.training_seen: list[bool] = []
+
+    def __iter__(self) -> Iterator[nn.Module]:
+        return iter(())
+
+    def forward(self, features: dict[str, Tensor]) -> dict[str, Tensor]:
+        self.training_seen.append(self.training)
+        return {"sentence_embedding": self.linear(features["vectors"])}
+
+
+def oracle() -> tuple[list[float], list[Tensor], list[Tensor]]:
+    """Values, gradients and the queue after each step, of gradient descent."""
+    weight, bias = (p.detach().clone().requires_grad_() for p in Encoder().linear.parameters())
+    slow = [weight.detach().clone(), bias.detach().clone()]
+    queue: list[Tensor] = []
+    values, gradients, queues = [], [], []
+    for anchors, positives in batches():
+        a, p = (x.detach() @ weight.T + bias for x in (anchors, positives))
+        total = torch.zeros((), dtype=torch.float64)
+        for i in range(N):
+            logits = [cosine(a[i], p[j]) / TAU for j in range(N)]
+            logits += [cosine(a[i], negative) / TAU for negative in queue]
+            total = total + torch.stack(logits).logsumexp(0) - logits[i]
+        loss = total / N
+        found = torch.autograd.grad(loss, [weight, bias])
+        queue += list(anchors.detach() @ slow[0].T + slow[1])
+        queue = queue[-SIZE:]
+        slow = [
+            MOMENTUM * s + (1 - MOMENTUM) * f.detach()
+            for s, f in zip(slow, (weight, bias), strict=True)
+        ]
+        with torch.no_grad():
+            weight -= RATE * found[0]
+            bias -= RATE * found[1]
+        values.append(loss.item())
+        gradients.append(found[0])
+        queues.append(torch.stack(queue))
+    return values, gradients, queues
+
+
+def make(**frame) -> tuple[Encoder, MomentumQueue, ContrastiveLoss]:
+    encoder = Encoder()
+    part = MomentumQueue(encoder, SIZE, MOMENTUM)  # type: ignore[arg-type]
+    return encoder, part, ContrastiveLoss(encoder, TAU, parts=[part], **frame).double()
+
+
+def step(
+    encoder: Encoder, loss: ContrastiveLoss, pair: tuple[Tensor, Tensor]
+) -> tuple[float, Tensor]:
+    encoder.zero_grad()
+    value = loss([features(view.detach()) for view in pair])
+    value.backward()
+    gradient = encoder.linear.weight.grad.clone()
+    with torch.no_grad():
+        for parameter in encoder.linear.parameters():
+            parameter -= RATE * parameter.grad
+    return value.item(), gradient
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [{}, {"mini_batch_size": 5}, {"mini_batch_size": 5, "gradient_cache": True}, "slices"],
+    ids=str,
+)
+def test_values_gradients_and_queue_equal_the_oracle(
+    frame: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if frame == "slices":
+        monkeypatch.setattr(batch_module, "MOST_CELLS", 100)
+    encoder, part, loss = make(**(frame if isinstance(frame, dict) else {}))
+    values, gradients, queues = oracle()
+    for pair, value, gradient, queue in zip(batches(), values, gradients, queues, strict=True):
+        ours, our_gradient = step(encoder, loss, pair)
+        assert ours == pytest.approx(value, abs=1e-9)
+        torch.testing.assert_close(our_gradient, gradient, atol=1e-9, rtol=1e-9)
+        torch.testing.assert_close(part.queue.snapshot(), queue, atol=1e-9, rtol=1e-9)
+    assert len(part.queue) == SIZE < N * len(values)  # it was full, and the oldest went
+    assert loss.diagnostics()["queue_length"] == SIZE
+
+
+def test_the_momentum_encoder_is_a_frozen_copy_in_eval_mode() -> None:
+    encoder, part, loss = make()
+    encoder.train()
+    assert all(not p.requires_grad for p in part.encoder.parameters())
+    for ours, theirs in zip(part.encoder.parameters(), encoder.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+        assert ours is not theirs
+    loss.train()
+    step(encoder, loss, batches()[0])
+    assert part.encoder.training_seen == [False]  # type: ignore[attr-defined]
+
+
+def test_a_batch_never_meets_itself_and_the_first_has_no_queue() -> None:
+    _, part, loss = make()
+    pair = batches()[0]
+    columns = [features(view.detach()) for view in pair]
+    plain = ContrastiveLoss(Encoder(), TAU)
+    assert loss(columns).item() == plain(columns).item()
+    assert len(part.queue) == N
+    with torch.no_grad():
+        loss(columns)
+    assert len(part.queue) == N  # evaluation changes nothing
+
+
+def test_the_state_survives_a_round_trip() -> None:
+    encoder, _, loss = make()
+    pairs = batches()
+    for pair in pairs[:3]:
+        step(encoder, loss, pair)
+    saved = copy.deepcopy(loss.state_dict())
+    expected = [step(encoder, loss, pair) for pair in pairs[3:]]
+    encoder, part, loss = make()
+    loss.load_state_dict(saved)
+    assert len(part.queue) == SIZE
+    for pair, (value, gradient) in zip(pairs[3:], expected, strict=True):
+        ours, our_gradient = step(encoder, loss, pair)
+        assert ours == value
+        assert torch.equal(our_gradient, gradient)
+
+
+def test_a_batch_longer_than_the_queue_leaves_its_newest_rows() -> None:
+    queue = Queue(3, 2)
+    queue.push(torch.arange(10.0).view(5, 2))
+    assert queue.snapshot().tolist() == [[4.0, 5.0], [6.0, 7.0], [8.0, 9.0]]
+    before = queue.snapshot()
+    queue.push(torch.zeros(1, 2))
+    assert before.tolist() == [[4.0, 5.0], [6.0, 7.0], [8.0, 9.0]]
+    assert queue.snapshot().tolist() == [[6.0, 7.0], [8.0, 9.0], [0.0, 0.0]]
+
+
+def test_clustering_and_a_queue_are_joined() -> None:
+    """Both kinds of negatives stand in one denominator."""
+    settings = {"clusters": 4, "start_step": 1, "false_negatives": "none", "seed": 1}
+    pairs = batches()[:3]
+    encoder = Encoder()
+    queue = MomentumQueue(encoder, SIZE, MOMENTUM)  # type: ignore[arg-type]
+    loss = ClusterNSLoss(encoder, TAU, parts=[queue], **settings).double()
+    clustered = ClusterNSLoss(Encoder(), TAU, **settings).double()
+    _, _, queued = make()
+    plain = ContrastiveLoss(Encoder(), TAU)
+    for pair in pairs:
+        columns = [features(view.detach()) for view in pair]
+        both, one, other, none = (each(columns).item() for each in (loss, clustered, queued, plain))
+    assert both > max(one, other) > none
+    assert loss.state_dict().keys() >= {"centroids.vectors", "queue.vectors"}
