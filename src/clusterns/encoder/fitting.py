@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 import torch
@@ -60,7 +61,7 @@ def fit_flow(
     sentences: Sequence[str],
     *,
     learning_rate: float = 1e-3,
-    epochs: int = 1,
+    epochs: float = 1,
     seed: int = 42,
     max_length: int = 64,
     batch_size: int = 64,
@@ -97,18 +98,22 @@ def fit_flow(
         flow = Flow(width).to(model.device).train()
         optimizer = torch.optim.Adam(flow.parameters(), lr=learning_rate)
         model.train()
-        for epoch in range(epochs):
-            order = torch.randperm(len(sentences)).tolist()
-            what = f"Flow, epoch {epoch + 1} of {epochs}" if epochs > 1 else "Flow"
-            for batch in _batches(order, batch_size, what, quiet):
-                if len(batch) < batch_size:
-                    continue  # the last one, incomplete
-                vectors = _vectors(model, [sentences[row] for row in batch], max_length)
-                optimizer.zero_grad()
-                flow.negative_log_likelihood(vectors).backward()
-                torch.nn.utils.clip_grad_norm_(flow.parameters(), 1.0)
-                optimizer.step()
+        rows = _epochs(len(sentences), batch_size, epochs)
+        for batch in _batches(rows, batch_size, "Flow", quiet):
+            vectors = _vectors(model, [sentences[row] for row in batch], max_length)
+            optimizer.zero_grad()
+            flow.negative_log_likelihood(vectors).backward()
+            torch.nn.utils.clip_grad_norm_(flow.parameters(), 1.0)
+            optimizer.step()
     return _with(model.eval(), flow_layers(flow.eval().cpu()))
+
+
+def _epochs(count: int, batch_size: int, epochs: float) -> list[int]:
+    """Rows in a new order each epoch, in whole batches."""
+    whole = count // batch_size * batch_size
+    orders = [torch.randperm(count)[:whole] for _ in range(math.ceil(epochs))]
+    steps = max(1, int(whole // batch_size * epochs))
+    return torch.cat(orders)[: steps * batch_size].tolist()
 
 
 def _batches(
