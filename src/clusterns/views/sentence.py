@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-
 from clusterns.views.verbs import Form, forms_of
 from clusterns.views.word_classes import (
     AUXILIARIES,
@@ -22,7 +19,6 @@ from clusterns.views.word_classes import (
     PREPOSITIONS,
     QUANTIFIERS,
     QUESTION_WORDS,
-    QUOTES,
     RELATIVE,
     SINGULAR,
     SUBJECTS,
@@ -34,53 +30,11 @@ from clusterns.views.word_classes import (
     is_short_auxiliary,
     kinds_of,
 )
-
-_WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
-
-
-@dataclass(frozen=True)
-class Word:
-    """A word or a punctuation mark, and where in the text it stands."""
-
-    text: str
-    start: int
-
-    @property
-    def end(self) -> int:
-        """The place behind it."""
-        return self.start + len(self.text)
-
-    @property
-    def lower(self) -> str:
-        """The word as the lists of words have it."""
-        return self.text.lower().replace("’", "'")
+from clusterns.views.words import Words
 
 
-class Sentence:
-    """A sentence as words. A place outside it has the empty word."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.words = [Word(match.group(), match.start()) for match in _WORD.finditer(text)]
-        self.is_question = text.rstrip().rstrip("\"'”’) ").endswith("?")
-
-    def lower(self, at: int) -> str:
-        """The word at a place, in lower case."""
-        return self.words[at].lower if 0 <= at < len(self.words) else ""
-
-    def next(self, at: int) -> int:
-        """The next place that holds no adverb."""
-        at += 1
-        while is_adverb(self.lower(at)):
-            at += 1
-        return at
-
-    def previous(self, at: int) -> int:
-        """The previous place that holds neither adverb nor quote."""
-        at -= 1
-        while at >= 0 and (is_adverb(self.lower(at)) or self.lower(at) in QUOTES):
-            at -= 1
-        return at
+class Sentence(Words):
+    """Words, and what can be told of their verbs."""
 
     def is_auxiliary(self, at: int) -> bool:
         """Whether the word serves another verb: a modal always, be, have and do with one."""
