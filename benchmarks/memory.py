@@ -68,7 +68,7 @@ def measure(batch: int, settings: dict[str, Any]) -> dict[str, Any]:
         "loaded": loaded,
         "peak": peak,
         "above": peak - loaded,
-        "estimate": memory.optimizer + memory.activations,
+        "estimate": memory.step,
     }
 
 

@@ -50,6 +50,8 @@ class TrainingSettings(Settings):
     """Arithmetic of the encoder; bf16 and fp16 pay on a GPU only."""
     seed: int = Field(42, ge=0, lt=2**32)
     """Of all that is random in the run."""
+    check_memory: bool = True
+    """On a CPU, refuse a step that would not fit into memory; off, it is only said."""
     workers: int = Field(0, ge=0)
     """Processes that tokenise ahead; 0 tokenises in the training process."""
     report_to: tuple[str, ...] = ()

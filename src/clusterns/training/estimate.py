@@ -55,11 +55,11 @@ class Estimate:
         found = (
             f"{self.steps:,} steps at {self.seconds_per_step:.2f} s a step, about {length} without "
             f"validations; {self.parameters / 1e6:.1f} M parameters, about "
-            f"{gib(memory.total)} of memory"
+            f"{gib(memory.held + memory.step)} of memory"
         )
         if self.recipe.gradient_cache:
             return f"{found}."
-        cached = f"{gib(memory.cached_total)} with gradient_cache=true"
+        cached = f"{gib(memory.held + memory.cached)} with gradient_cache=true"
         if memory.fits:
             return f"{found}, {cached}."
         assert memory.free is not None

@@ -19,6 +19,9 @@ from clusterns.files import disk_errors, is_empty, read_json, whole_folder, writ
 from clusterns.record import make_record
 from clusterns.training.recipe import Recipe, load_recipe
 
+# A run may go on with other values of these: its numbers do not depend on them.
+NO_MATTER = {"description", "check_memory"}
+
 
 class RunFolder:
     """Paths and records of one run."""
@@ -89,7 +92,7 @@ class RunFolder:
         """A resumed run goes on with the recipe, the text and the validation that it began with."""
         begun = load_recipe(str(self.recipe_file))
         for key, value in recipe.model_dump().items():
-            if key != "description" and getattr(begun, key, None) != value:
+            if key not in NO_MATTER and getattr(begun, key, None) != value:
                 raise UserError(
                     f"--resume: {key} = {value!r} differs from the run in {self.path}, which has "
                     f"{getattr(begun, key, None)!r}. Resume with the same settings, or name another folder."

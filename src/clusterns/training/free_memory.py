@@ -37,42 +37,27 @@ def free_bytes(device: torch.device) -> int | None:
 def _left_by_limits() -> Iterator[int]:
     """What is left of each limit that a container, a job scheduler or the system has set."""
     yield psutil.virtual_memory().total
-    try:
-        lines = PROCESS_GROUPS.read_text().splitlines()
-    except OSError:  # not Linux
-        return
-    for line in lines:
-        _, controllers, path = line.split(":", 2)
-        if not controllers:
-            root, limit, usage = LIMITS, "memory.max", "memory.current"
-        elif "memory" in controllers.split(","):
-            root, limit, usage = (
-                LIMITS / "memory",
-                "memory.limit_in_bytes",
-                "memory.usage_in_bytes",
-            )
-        else:
-            continue
-        group = root / path.lstrip("/")
-        for folder in (group, *group.parents):
+    # Not on every system, and in two layouts: one group for all, or one for memory alone.
+    lines = PROCESS_GROUPS.read_text().splitlines() if PROCESS_GROUPS.exists() else []
+    for _, controllers, path in (line.split(":", 2) for line in lines):
+        root, names = LIMITS, ("memory.max", "memory.current")
+        if controllers:
+            root, names = LIMITS / "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes")
+        if not controllers or "memory" in controllers.split(","):
             # A group is held by the limits of those above it as well.
-            if folder.is_relative_to(root):
-                left = _left(folder, limit, usage)
-                if left is not None:
-                    yield left
+            for folder in (group := root / path.lstrip("/"), *group.parents):
+                if folder.is_relative_to(root):
+                    yield from _left(folder, *names)
 
 
-def _left(folder: Path, limit: str, usage: str) -> int | None:
+def _left(folder: Path, limit: str, usage: str) -> Iterator[int]:
+    """What is left of the limit of one group, if it has one."""
     try:
-        most, used = (folder / limit).read_text().strip(), int((folder / usage).read_text())
+        most, used = int((folder / limit).read_text()), int((folder / usage).read_text())
         stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
-    except (OSError, ValueError):
-        return None
-    if most == "max":
-        return None
+    except (OSError, ValueError):  # no such group, or "max"
+        return
     # Pages of files are given back when memory runs short.
-    files = sum(
-        int(stat.get(f"total_{kind}", stat.get(kind, 0)))
-        for kind in ("active_file", "inactive_file")
-    )
-    return max(int(most) - used + files, 0)
+    kinds = ("active_file", "inactive_file")
+    files = sum(int(stat.get(f"total_{kind}", stat.get(kind, 0))) for kind in kinds)
+    yield max(most - used + files, 0)

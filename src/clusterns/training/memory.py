@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,24 +17,20 @@ from clusterns.encoder.randomness import kept_random_state
 from clusterns.errors import UserError, is_out_of_memory
 from clusterns.losses.batch import most_cells
 from clusterns.losses.contrastive import ContrastiveLoss
-from clusterns.losses.tokenised import columns_of, mini_batches
+from clusterns.losses.tokenised import columns_of
 from clusterns.training.free_memory import free_bytes, held_bytes
 from clusterns.training.processes import processes
 from clusterns.training.recipe import Recipe
 from clusterns.views.collator import ViewCollator
 
-SAMPLE = 32  # sentences of the trial
+SAMPLE = 512  # sentences that are tokenised for it at most: the longest ones decide
 AT_ONCE = 8  # rows of the trial: few, since it must fit itself
 # Per parameter: its gradient and AdamW's two moments, 4 bytes each.
 BYTES_PER_PARAMETER = 12
-# Fitted to benchmarks/RESULTS.md. What a backward pass and the allocator take on top of the
-# activations, and what the libraries load with the first step.
-ON_TOP = 1.25
-FIRST_STEP = 2**27
-# Copies of each embedding in the comparison (joined, sorted, normalised, their gradients), and
-# matrices of a slice of rows.
-VECTORS = 10
-MATRICES = 10
+# Fitted to benchmarks/RESULTS.md: what a backward pass and the allocator take on top of the
+# activations, what the libraries load with the first step, copies of each embedding in the
+# comparison, and matrices of a slice of rows.
+ON_TOP, FIRST_STEP, VECTORS, MATRICES = 1.25, 2**27, 10, 10
 
 
 @dataclass(frozen=True)
@@ -44,34 +39,22 @@ class Memory:
 
     held: int
     """Held already: the program and the weights."""
-    optimizer: int
-    """Gradients and the optimizer's state."""
-    activations: int
-    """What forward and backward pass take as the recipe is."""
-    cached_activations: int
+    step: int
+    """What a step takes on top, as the recipe is."""
+    cached: int
     """The same with the gradient cache."""
     free: int | None
     """What the device has left; None where that is not known."""
 
     @property
-    def total(self) -> int:
-        """All of this process."""
-        return self.held + self.optimizer + self.activations
-
-    @property
-    def cached_total(self) -> int:
-        """All of this process with the gradient cache."""
-        return self.held + self.optimizer + self.cached_activations
-
-    @property
     def fits(self) -> bool:
         """Whether there is enough."""
-        return self.free is None or self.total - self.held <= self.free
+        return self.free is None or self.step <= self.free
 
     @property
     def fits_cached(self) -> bool:
         """Whether there is enough with the gradient cache."""
-        return self.free is None or self.cached_total - self.held <= self.free
+        return self.free is None or self.cached <= self.free
 
 
 def estimate_memory(
@@ -81,49 +64,52 @@ def estimate_memory(
     collator: ViewCollator,
     texts: Sequence[str],
 ) -> Memory:
-    """Measure what some sentences keep for the backward pass, and scale it to the batch.
+    """Measure what a few rows keep for the backward pass, and scale it to the batch.
 
     Nothing is changed: no weight, no centroid, no random state.
     """
-    chosen = range(0, len(texts), max(1, len(texts) // SAMPLE))[:SAMPLE]
+    sentences = recipe.batch_size // processes().num_processes
+    count = min(sentences, SAMPLE, len(texts))
+    chosen = range(0, len(texts), len(texts) // count)[:count]
     columns = columns_of(collator([{"text": texts[i]} for i in chosen]), model.device)
     was_training = model.training
     model.train()
-    sentences = recipe.batch_size // processes().num_processes
-    count = loss.views_of(columns)
-    at_once = count * sentences if loss.in_one_call else loss.mini_batch_size
     with kept_random_state(model.device), precision(recipe, model.device):
-        views = _bytes_per_row(model, loss.stacked(columns), count * sentences / at_once)
-        masked = [0.0]
+        passes = [loss.stacked(columns)]
         if loss.masked_lm is not None:
-            rows = loss.masked_lm.masked(columns[0])
-            masked = _bytes_per_row(model, rows, sentences / at_once)
+            passes.append(loss.masked_lm.masked(columns[0]))
+        a_row = [_kept_bytes(model, each) for each in passes]
     model.train(was_training)
-    whole = sentences * (count * statistics.fmean(views) + statistics.fmean(masked))
-    cached = min(count * sentences, loss.mini_batch_size) * max(*views, *masked)
-    always = FIRST_STEP + _comparison_bytes(recipe.batch_size, count, model)
+    whole = largest = 0.0
+    for each, size in zip(passes, a_row, strict=True):
+        n = len(each["input_ids"]) * sentences // count
+        at_once = n if loss.in_one_call else min(n, loss.mini_batch_size)
+        whole += n * size * _padded(each["attention_mask"], math.ceil(n / at_once))
+        largest = max(largest, min(n, loss.mini_batch_size) * size)
+    with model.truncate_embeddings(None):
+        width = model.get_embedding_dimension() or 0
+    n, views = recipe.batch_size, loss.views_of(columns)
+    compared = VECTORS * views * n * width + MATRICES * min(n**2, most_cells(model.device))
+    trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    always = FIRST_STEP + BYTES_PER_PARAMETER * trained + 4 * compared
+    cached = always + round(ON_TOP * largest)
     return Memory(
         held=held_bytes(model.device),
-        optimizer=BYTES_PER_PARAMETER
-        * sum(p.numel() for p in model.parameters() if p.requires_grad),
-        activations=always + round(ON_TOP * (cached if recipe.gradient_cache else whole)),
-        cached_activations=always + round(ON_TOP * cached),
+        step=cached if recipe.gradient_cache else always + round(ON_TOP * whole),
+        cached=cached,
         free=free_bytes(model.device),
     )
 
 
 def check_memory(recipe: Recipe, memory: Memory, device: torch.device) -> None:
-    """Tell the user where a step would not fit.
+    """Refuse a step that would not fit on a CPU, where the system ends the process without a word.
 
-    On a CPU it is refused, since the system ends a process that takes too much without a word; a
-    user who has set gradient_cache has decided, and is only told.
+    Elsewhere, and where check_memory is off, it is only said: running out is an error there.
     """
     if memory.fits:
         return
-    if device.type == "cpu" and "gradient_cache" not in recipe.model_fields_set:
-        raise UserError(
-            f"{shortage(recipe, memory)} To try all the same, set gradient_cache=false."
-        )
+    if device.type == "cpu" and recipe.check_memory:
+        raise UserError(f"{shortage(recipe, memory)} To try all the same, set check_memory=false.")
     say(f"Warning: {shortage(recipe, memory)}")
 
 
@@ -131,13 +117,12 @@ def shortage(recipe: Recipe, memory: Memory) -> str:
     """Say that a step does not fit, and what would."""
     assert memory.free is not None
     found = (
-        f"a step of batch_size = {recipe.batch_size} needs about "
-        f"{gib(memory.total - memory.held)} of memory, and {gib(memory.free)} are free: "
+        f"a step of batch_size = {recipe.batch_size} needs about {gib(memory.step)} of memory, and "
+        f"{gib(memory.free)} are free: "
     )
     if recipe.gradient_cache or not memory.fits_cached:
         return f"{found}lower mini_batch_size, max_length or batch_size."
-    cached = gib(memory.cached_total - memory.held)
-    return f"{found}set gradient_cache=true (about {cached}), or lower batch_size."
+    return f"{found}set gradient_cache=true (about {gib(memory.cached)}), or lower batch_size."
 
 
 def gib(count: float) -> str:
@@ -151,14 +136,14 @@ def memory_errors(recipe: Recipe) -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        if is_out_of_memory(error):
-            first = "mini_batch_size" if recipe.gradient_cache else "batch_size"
-            cache = "" if recipe.gradient_cache else "set gradient_cache=true, or "
-            raise UserError(
-                f"a step of batch_size = {recipe.batch_size} does not fit into memory: {cache}lower "
-                f"{first}."
-            ) from error
-        raise
+        if not is_out_of_memory(error):
+            raise
+        remedy = "lower mini_batch_size"
+        if not recipe.gradient_cache:
+            remedy = "set gradient_cache=true, or lower batch_size"
+        raise UserError(
+            f"a step of batch_size = {recipe.batch_size} does not fit into memory: {remedy}."
+        ) from error
 
 
 def precision(recipe: Recipe, device: torch.device) -> torch.autocast:
@@ -167,46 +152,31 @@ def precision(recipe: Recipe, device: torch.device) -> torch.autocast:
     return torch.autocast(device.type, half, enabled=recipe.precision != "fp32")
 
 
-def _comparison_bytes(batch_size: int, views: int, model: SentenceTransformer) -> int:
-    """What the rows of a batch take once they are embedded."""
-    width = model.get_embedding_dimension() or 0
-    most = most_cells(model.device)
-    cells = VECTORS * views * batch_size * width + MATRICES * min(batch_size**2, most)
-    return 4 * cells
+def _padded(mask: Tensor, groups: int) -> float:
+    """The tokens of (n, length) rows that are padded in ``groups`` from short to long, as a share
+    of those of rows that are all padded to the longest."""
+    lengths = mask.sum(1).sort().values
+    parts = [part for part in lengths.tensor_split(groups) if len(part)]
+    return sum(len(part) * int(part[-1]) for part in parts) / (len(lengths) * int(lengths[-1]))
 
 
-def _bytes_per_row(
-    model: SentenceTransformer, rows: dict[str, Any], mini_batches_of_a_step: float
-) -> list[float]:
-    """What a row keeps for the backward pass, in mini-batches from short to long.
-
-    A step's mini-batches are larger; in as many of them, rows are padded as in a step.
-    """
-    n = len(rows["input_ids"])
-    size = max(AT_ONCE, math.ceil(n / math.ceil(mini_batches_of_a_step)))
-    found = []
-    for part in mini_batches(rows, size):
-        few = {
-            key: value[-AT_ONCE:] if isinstance(value, Tensor) and value.ndim > 1 else value
-            for key, value in part.items()
-        }
-        found.append(_saved_bytes(model, few) / len(few["input_ids"]))
-    return found
-
-
-def _saved_bytes(model: SentenceTransformer, rows: dict[str, Any]) -> int:
-    """What autograd keeps of a forward pass, besides the weights and the buffers."""
+def _kept_bytes(model: SentenceTransformer, rows: dict[str, Any]) -> float:
+    """What autograd keeps of a row, besides weights and buffers, padded as the longest one is."""
+    few = {
+        key: value[:AT_ONCE] if isinstance(value, Tensor) and value.ndim > 1 else value
+        for key, value in rows.items()
+    }
     weights = {
         tensor.untyped_storage().data_ptr() for tensor in (*model.parameters(), *model.buffers())
     }
-    saved: dict[int, int] = {}
+    kept: dict[int, int] = {}
 
     def keep(tensor: Tensor) -> Tensor:
         storage = tensor.untyped_storage()
         if storage.data_ptr() not in weights:
-            saved[storage.data_ptr()] = storage.nbytes()
+            kept[storage.data_ptr()] = storage.nbytes()
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        output = model({**rows})  # alive until counted, so that no memory is counted twice
-    return sum(saved.values()) if output else 0
+        output = model(few)  # alive until counted, so that no memory is counted twice
+    return sum(kept.values()) / min(AT_ONCE, len(rows["input_ids"])) if output else 0.0
