@@ -32,6 +32,8 @@ class Context:
     """Training vectors of sentences: cut, templated and headed as in training, without dropout."""
     folder: Path | None = None
     """Where the fit leaves its files; None in a dry run, which has none."""
+    quiet: bool = False
+    """No progress bars."""
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,8 @@ class RunFolder:
     def check_same(self, recipe: Recipe, fingerprint: str, metric: str | None = None) -> None:
         """A resumed run goes on with the recipe, the text and the validation that it began with."""
         begun = load_recipe(str(self.recipe_file))
-        for key, value in recipe.model_dump().items():
+        unread = recipe.unread() & begun.unread()
+        for key, value in recipe.model_dump(exclude=unread).items():
             if key not in NO_MATTER and getattr(begun, key, None) != value:
                 raise UserError(
                     f"--resume: {key} = {value!r} differs from the run in {self.path}, which has "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -105,7 +107,7 @@ def _train(
     metric = f"eval_{evaluator.primary_metric}"
     method = get_method(recipe.method)
     if not method.trains:
-        return _make(recipe, dataset, evaluator, folder, resume, corpus)
+        return _make(recipe, dataset, evaluator, folder, resume, corpus, quiet)
     arguments = _arguments(recipe, folder, metric)
     model = build_model(recipe)
     collator = build_collator(recipe, model)
@@ -171,16 +173,22 @@ def _make(
     folder: RunFolder,
     resume: bool,
     corpus: dict[str, Any],
+    quiet: bool,
 ) -> RunResult:
     """The run of a method that makes its model without training."""
     if processes().num_processes > 1:
         raise UserError(f"method {recipe.method} does not train: run it in one process.")
     method, texts = get_method(recipe.method), texts_of(dataset)
+    folder.check(resume)
     set_seed(recipe.seed)
-    model = method.encoder(recipe, resolve_base(recipe.base))
+    base = resolve_base(recipe.base)
+    model = method.encoder(recipe, base)
+    # Before the folder is written: what a fit refuses leaves nothing behind.
+    made = method.make(replace(build_context(recipe, model, texts), quiet=quiet))
+    if not made.model_card_data.model_name:
+        made.model_card_data.model_name = f"{Path(base).name} with {method.title}"
     _open(folder, recipe, corpus, f"eval_{evaluator.primary_metric}", resume)
     _score_base(model, evaluator, folder)
-    made = method.make(build_context(recipe, model, texts))
     score = float(evaluator(made)[evaluator.primary_metric])
     before = folder.record["base_score"]
     result = RunResult(evaluator.primary_metric, before, score, best_step=0, steps=0)

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.evaluation import BaseEvaluator
+
+from clusterns.errors import UserError
+from clusterns.files import read_json
+from clusterns.training.folder import RunFolder
+from clusterns.training.recipe import load_recipe
+from clusterns.training.run import train
+from tests.encoder.test_averages import opened
+from tests.encoder.test_fitting import WORDS, corpus
+
+SENTENCES = ["a red house", "two dogs"]
+
+
+class Spread(BaseEvaluator):
+    """How far apart the vectors of the words are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.primary_metric = "spread"
+
+    def __call__(self, model: SentenceTransformer, *args, **kwargs) -> dict[str, float]:
+        return {"spread": float(model.encode(WORDS).std())}
+
+
+def run(folder: Path, base: Path, **changes) -> SentenceTransformer:
+    rows = Dataset.from_dict({"text": corpus(300)})
+    recipe = load_recipe("default", {"base": str(base), "batch_size": 32, **changes})
+    result = train(recipe, rows, Spread(), RunFolder(folder), quiet=True)
+    assert result.base_score != result.best_score
+    assert read_json(folder / "results.json")["best_score"] == result.best_score
+    return opened(folder / "model")
+
+
+@pytest.mark.parametrize(
+    ("method", "changes", "width"),
+    [
+        ("average", {}, 32),
+        ("average", {"average": "cls"}, 32),
+        ("whitening", {}, 31),
+        ("whitening", {"dimensions": 8, "average": "mean"}, 8),
+        ("flow", {"fit_sentences": 100}, 32),
+        ("prompt", {}, 32),
+    ],
+)
+def test_a_run_makes_a_model_that_opens_anywhere(
+    tmp_path: Path, tiny_bert: Path, method: str, changes: dict, width: int
+) -> None:
+    model = run(tmp_path / "run", tiny_bert, method=method, **changes)
+    assert model.encode(SENTENCES).shape == (2, width)
+    again = run(tmp_path / "again", tiny_bert, method=method, **changes)
+    np.testing.assert_array_equal(model.encode(SENTENCES), again.encode(SENTENCES))
+    resolved = yaml.safe_load((tmp_path / "run" / "recipe.yaml").read_text("utf-8"))
+    assert resolved["method"] == method
+    assert "temperature" not in resolved
+    assert load_recipe(str(tmp_path / "run" / "recipe.yaml")).method == method
+
+
+def test_what_a_fit_refuses_leaves_no_folder(tmp_path: Path, tiny_bert: Path) -> None:
+    rows = Dataset.from_dict({"text": corpus(20)})
+    recipe = load_recipe("default", {"base": str(tiny_bert), "method": "whitening"})
+    with pytest.raises(UserError, match="20 sentences cannot tell the covariance of 32"):
+        train(recipe, rows, Spread(), RunFolder(tmp_path / "run"), quiet=True)
+    assert not (tmp_path / "run").exists() or not any((tmp_path / "run").iterdir())
+
+
+def test_resume_looks_at_keys_that_matter(tmp_path: Path, tiny_bert: Path) -> None:
+    chosen = {"method": "average", "base": str(tiny_bert), "learning_rate": 2e-4}
+    recipe = load_recipe("default", chosen)
+    folder = RunFolder(tmp_path / "run")
+    folder.create(recipe, {"fingerprint": "f"})
+    folder.check_same(recipe, "f")
+    other = load_recipe("default", {**chosen, "average": "cls"})
+    with pytest.raises(UserError, match="average = 'cls' differs"):
+        folder.check_same(other, "f")
+
+
+def test_word_vectors(tmp_path: Path, tiny_bert: Path) -> None:
+    vectors = tmp_path / "vectors.txt"
+    vectors.write_text("".join(f"{word} {i} {-i}\n" for i, word in enumerate(WORDS)), "utf-8")
+    model = run(tmp_path / "run", tiny_bert, method="glove", word_vectors=str(vectors))
+    np.testing.assert_allclose(model.encode(["one three"]), [[1, -1]])
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"method": "glove"}, "method glove needs word_vectors, a file"),
+        ({"method": "glove", "word_vectors": "no/file.txt"}, "no/file.txt: there is no such file"),
+        ({"method": "whitening", "temperature_": 1}, "there is no setting 'temperature_'"),
+        ({"method": "average", "dimensions": 3}, "dimensions belongs to method whitening"),
+    ],
+)
+def test_refusals(changes: dict, says: str) -> None:
+    with pytest.raises(UserError, match=says):
+        load_recipe("default", changes)
