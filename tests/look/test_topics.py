@@ -58,12 +58,12 @@ def test_a_sentence_that_is_near_to_no_topic_belongs_nowhere_and_a_new_one_is_as
     assert len(set(labels[found.labels[:300] == 0].tolist())) == 1
 
 
-def test_the_least_cosine_is_what_one_in_twenty_strangers_exceeds() -> None:
+def test_the_least_cosine_is_what_one_in_ten_strangers_exceeds() -> None:
     vectors, labels = blobs(2, 100, noise=0.3)
     middles = np.stack([vectors[labels == n].mean(axis=0) for n in (0, 1)])
     least = least_cosines(vectors, middles, labels, np.arange(200))
     strangers = vectors[labels == 1] @ middles[0]
-    assert (strangers > least[0]).mean() == pytest.approx(0.05, abs=0.011)
+    assert (strangers > least[0]).mean() == pytest.approx(0.1, abs=0.011)
 
 
 def test_few_or_equal_sentences_are_one_topic_or_as_many_as_differ() -> None:

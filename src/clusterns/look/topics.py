@@ -16,7 +16,7 @@ FIT = 30_000  # sentences that the middles of topics are found from
 TRIED = 3000  # and those that their number is chosen with
 MOST_TOPICS = 256
 CENTRAL = 10
-STRANGERS = 0.95
+STRANGERS = 0.9
 CHUNK = 20_000
 
 
@@ -70,8 +70,8 @@ def find_topics(
 ) -> Topics:
     """Cluster sentences.
 
-    A sentence belongs nowhere where it is no nearer to the middle of its topic than one in twenty
-    of the sentences of other topics is.
+    A sentence belongs nowhere where it is no nearer to the middle of its topic than one in ten of
+    the sentences of other topics is.
 
     Args:
         vectors: (n, d) unit vectors.
@@ -89,11 +89,12 @@ def find_topics(
     fit = np.asarray(vectors[np.sort(rows[:FIT])], dtype=np.float32)
     middles = spherical_middles(fit, min(count, len(np.unique(fit, axis=0))), seed)
     nearest, cosines = assigned(vectors, middles)
-    # The largest topic is number 0.
-    order = np.argsort(-np.bincount(nearest, minlength=len(middles)), kind="stable")
-    middles, nearest = middles[order], np.argsort(order)[nearest]
     least = least_cosines(vectors, middles, nearest, rows[:FIT])
-    labels = np.where(cosines < least[nearest], -1, nearest).astype(np.int16)
+    member = cosines >= least[nearest]
+    # The largest topic is number 0.
+    order = np.argsort(-np.bincount(nearest[member], minlength=len(middles)), kind="stable")
+    middles, least = middles[order], least[order]
+    labels = np.where(member, np.argsort(order)[nearest], -1).astype(np.int16)
     words = words or Words(texts)
     typical = words.typical(labels.astype(np.int64), len(middles))
     topics = [
@@ -153,7 +154,7 @@ def least_cosines(
     nearest: NDArray[np.int64],
     rows: NDArray[np.int64],
 ) -> NDArray[np.float32]:
-    """For each topic the cosine that one in twenty sentences of other topics exceeds: (k,)."""
+    """For each topic the cosine that one in ten sentences of other topics exceeds: (k,)."""
     if len(middles) < 2:
         return np.full(len(middles), -1.0, dtype=np.float32)
     rows = np.sort(rows)

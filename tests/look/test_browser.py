@@ -1,0 +1,322 @@
+"""The page in a real browser: Debian's Chromium, driven by Playwright."""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from clusterns.look.scene import Scene
+
+CHROMIUM = shutil.which("chromium")
+if CHROMIUM is None and not os.environ.get("CI"):
+    pytest.skip("needs Debian's chromium: apt-get install chromium", allow_module_level=True)
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+
+
+@dataclass
+class Seen:
+    """What a page did that it must not do."""
+
+    errors: list[str] = field(default_factory=list)
+    outside: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    assert CHROMIUM is not None, "chromium is missing where CI must have it"
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=CHROMIUM, headless=True)
+        yield started, playwright
+        started.close()
+
+
+@pytest.fixture
+def visit(browser: Any, address: str) -> Iterator[Any]:
+    """Opens the page; what it did wrong is looked at in the end."""
+    started, playwright = browser
+    seen, contexts = Seen(), []
+
+    def open_page(device: str | None = None, **settings: Any) -> Any:
+        size = (
+            playwright.devices[device] if device else {"viewport": {"width": 1280, "height": 800}}
+        )
+        context = started.new_context(**{**size, **settings})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda m: m.type in ("error", "warning") and seen.errors.append(m.text))
+        page.on("pageerror", lambda error: seen.errors.append(str(error)))
+        page.on(
+            "request",
+            lambda one: one.url.startswith(f"{address}/") or seen.outside.append(one.url),
+        )
+        page.goto(f"{address}/")
+        page.wait_for_selector("#app:not([aria-busy])")
+        return page
+
+    open_page.seen = seen
+    yield open_page
+    for context in contexts:
+        for page in context.pages:
+            assert page.evaluate("window.pwned") is None, "text of the corpus became a script"
+        context.close()
+    assert seen.errors == []
+    assert seen.outside == []
+
+
+def search(page: Any, query: str) -> None:
+    page.fill("#query", query)
+    page.wait_for_function(
+        "query => document.querySelector('#panel .row .text')?.textContent === query", arg=query
+    )
+
+
+def canvas(page: Any) -> Any:
+    return page.locator("#maps .map canvas").nth(1)
+
+
+def place_of(page: Any, row: int) -> tuple[float, float]:
+    """Where a sentence lies on the screen, computed as the page does from what the server gives."""
+    places = page.evaluate(
+        """async () => Array.from(new Uint16Array(await (await fetch('api/map/0/pca')).arrayBuffer()))"""
+    )
+    points = [(places[i] / 65535, places[i + 1] / 65535) for i in range(0, len(places), 2)]
+
+    def ends(axis: int) -> tuple[float, float]:
+        values = sorted(point[axis] for point in points)
+        edge = math.floor(len(values) * 0.005)
+        return values[edge], values[len(values) - 1 - edge]
+
+    (left, right), (top, bottom) = ends(0), ends(1)
+    box = canvas(page).bounding_box()
+    scale = 0.86 * min(box["width"] / (right - left), box["height"] / (bottom - top))
+    x, y = points[row]
+    return (
+        box["x"] + (x - (left + right) / 2) * scale + box["width"] / 2,
+        box["y"] + (y - (top + bottom) / 2) * scale + box["height"] / 2,
+    )
+
+
+def test_a_query_shows_results_of_both_models(visit: Any, texts: list[str]) -> None:
+    page = visit()
+    search(page, texts[5])
+    columns = page.locator("#panel .columns section")
+    assert columns.count() == 2
+    for column in columns.all():
+        assert column.locator(".row").count() == 20
+        assert column.locator(".row .text").first.text_content() == texts[5]
+    assert page.locator("#panel .row.gained").count() == page.locator("#panel .row.lost").count()
+
+
+def test_a_point_is_hovered_and_clicked(visit: Any, texts: list[str], scene: Scene) -> None:
+    page = visit()
+    # A point that no other one hides.
+    places = scene.maps.points(0, "pca")
+    distances = ((places[:, None] - places[None]) ** 2).sum(axis=2)
+    distances[range(len(places)), range(len(places))] = 9
+    row = int(distances[:100].min(axis=1).argmax())
+    x, y = place_of(page, row)
+    page.mouse.move(x, y)
+    page.wait_for_function(
+        "text => document.querySelector('#tip').textContent.includes(text)", arg=texts[row]
+    )
+    page.mouse.click(x, y)
+    page.wait_for_selector("#panel .sentence")
+    assert page.locator("#panel .sentence p").text_content() == texts[row]
+    kinds = [page.locator(f"#panel .row.{kind}").count() for kind in ("gained", "kept", "lost")]
+    assert kinds[0] + kinds[1] == 10
+    assert kinds[0] == kinds[2]
+    page.mouse.click(*[edge + 2 for edge in list(canvas(page).bounding_box().values())[:2]])
+    page.wait_for_selector("#tab-selected", state="hidden")
+
+
+def test_models_are_switched_and_shown_side_by_side(visit: Any) -> None:
+    page = visit(reduced_motion="reduce")
+    picture = "document.querySelectorAll('#maps canvas')[0].toDataURL()"
+    first = page.evaluate(picture)
+    page.click("#models button:nth-child(2)")
+    page.wait_for_function(f"before => {picture} !== before", arg=first)
+    page.click("#models button:nth-child(1)")
+    page.wait_for_function(f"before => {picture} === before", arg=first)
+    page.click("#models button:nth-child(3)")
+    page.wait_for_function("() => document.querySelectorAll('#maps .map').length === 2")
+    captions = [one.text_content() for one in page.locator("#maps .map p").all()]
+    assert captions == ["max pooling", "mean pooling"]
+
+
+def test_the_list_of_changes_and_its_colours(visit: Any, scene: Scene) -> None:
+    page = visit()
+    picture = "document.querySelectorAll('#maps canvas')[0].toDataURL()"
+    first = page.evaluate(picture)
+    page.click("#colours button:nth-child(2)")
+    page.wait_for_function(f"before => {picture} !== before", arg=first)
+    page.click("#tab-changed")
+    page.wait_for_selector("#panel .histogram")
+    shown = page.locator("#panel .row").first
+    assert int(shown.get_attribute("data-id")) == scene.change.order[0]
+    shown.click()
+    page.wait_for_selector("#panel .sentence")
+
+
+def test_topics_open_and_the_lasso_selects(visit: Any, scene: Scene) -> None:
+    page = visit()
+    page.click("#tab-topics")
+    assert page.locator("#panel [data-topic]").count() == len(scene.topics.topics) + (
+        scene.topics.nowhere > 0
+    )
+    page.click("#panel [data-topic='0']")
+    assert page.locator("#panel .topics .rows .row").count() >= 5
+    box = canvas(page).bounding_box()
+    page.click("#lasso")
+    corners = [(0.02, 0.1), (0.98, 0.1), (0.98, 0.98), (0.02, 0.98)]
+    for n, (x, y) in enumerate([*corners, corners[0]]):
+        page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"], steps=4)
+        if n == 0:
+            page.mouse.down()
+    page.mouse.up()
+    page.wait_for_selector("#panel .chips")
+    assert int(page.locator("#panel h2").text_content().split()[0]) > 0.9 * len(scene)
+    assert page.locator("#lasso").get_attribute("aria-pressed") == "false"
+
+
+def test_everything_can_be_done_by_keyboard(visit: Any, texts: list[str]) -> None:
+    page = visit()
+    press = page.keyboard.press
+    press("/")
+    page.keyboard.type(texts[9])
+    page.wait_for_function(
+        "text => document.querySelector('#panel .row .text')?.textContent === text", arg=texts[9]
+    )
+    press("ArrowDown")
+    press("Enter")
+    page.wait_for_selector("#panel .sentence")
+    assert page.locator("#panel .sentence p").text_content() == texts[9]
+    press("Escape")
+    page.wait_for_selector("#tab-selected", state="hidden")
+    page.focus("#tab-found")
+    press("ArrowRight")
+    page.wait_for_selector("#panel .topics")
+    press("m")
+    assert page.locator("#models [aria-pressed=true]").text_content() == "max pooling"
+    press("m")
+    press("m")
+    press("c")
+    assert page.locator("#colours [aria-pressed=true]").text_content() == "Change"
+    press("v")
+    page.wait_for_selector("#panel .chips")
+    press("?")
+    assert page.locator("#keys").is_visible()
+    press("Escape")
+    page.evaluate("document.getElementById('help').focus()")
+    for _ in range(40):  # the map is reached with Tab, and left with it
+        press("Shift+Tab")
+        if page.evaluate("document.activeElement.getAttribute('role')") == "application":
+            break
+    else:
+        raise AssertionError("the map cannot be reached with Tab")
+    for key in ["+", "ArrowRight", "ArrowDown", "-", "0"]:
+        press(key)
+    for key in ["ArrowLeft", "ArrowUp", "ArrowRight", "ArrowDown"] * 12:
+        if page.locator("#tip").is_visible():
+            break
+        for _ in range(6):
+            press(key)
+    press("Enter")
+    page.wait_for_selector("#panel .sentence")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle !== 'none'"), (
+        "what has the focus is not shown"
+    )
+
+
+def test_on_a_phone_nothing_is_cut_off_and_fingers_work(visit: Any, texts: list[str]) -> None:
+    page = visit(device="Pixel 7")
+    wide = "document.documentElement.scrollWidth <= window.innerWidth"
+    assert page.evaluate(wide)
+    map_box, side = canvas(page).bounding_box(), page.locator("#side").bounding_box()
+    assert map_box["width"] == side["width"] == page.viewport_size["width"]
+    assert map_box["height"] >= 230
+    search(page, texts[2])
+    page.locator("#panel .row").first.tap()
+    page.wait_for_selector("#panel .sentence")
+    assert page.evaluate(wide)
+    page.touchscreen.tap(map_box["x"] + map_box["width"] / 2, map_box["y"] + map_box["height"] / 2)
+    for button in page.locator("#tools button:visible").all():
+        box = button.bounding_box()
+        assert box["height"] >= 30
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= page.viewport_size["width"]
+
+
+def paper(page: Any) -> int:
+    """How light the corner of the map is."""
+    box = canvas(page).bounding_box()
+    corner = {"x": box["x"] + 4, "y": box["y"] + 4, "width": 2, "height": 2}
+    return Image.open(io.BytesIO(page.screenshot(clip=corner))).convert("L").getpixel((0, 0))
+
+
+def test_dark_and_light(visit: Any) -> None:
+    assert paper(visit(color_scheme="light")) > 200
+    page = visit(color_scheme="dark")
+    assert paper(page) < 60
+    page.click("#theme")
+    page.wait_for_function("() => document.documentElement.dataset.theme === 'light'")
+    page.wait_for_timeout(100)
+    assert paper(page) > 200
+    page.reload()
+    page.wait_for_selector("#app:not([aria-busy])")
+    assert paper(page) > 200  # remembered
+
+
+@pytest.mark.parametrize("number", range(13))
+def test_hostile_and_foreign_text_is_shown_as_text(
+    visit: Any, texts: list[str], number: int
+) -> None:
+    page = visit()
+    row = 120 + number
+    page.evaluate(
+        """async row => {
+          const hits = await (await fetch('api/texts', {method: 'POST', body: JSON.stringify({ids: [row]})})).json();
+          window.wanted = hits.sentences[0].text;
+        }""",
+        row,
+    )
+    query = texts[row][:300].replace("\x07", "").replace("\x1b", "")
+    page.fill("#query", query)
+    page.wait_for_selector(f"#panel .row[data-id='{row}']")
+    shown = page.locator(f"#panel .row[data-id='{row}'] .text").first
+    assert shown.text_content() == page.evaluate("window.wanted")
+    shown.click()
+    page.wait_for_selector("#panel .sentence")
+    assert page.locator("#panel .sentence p").text_content() == texts[row]
+    assert (
+        page.locator(
+            "#panel script, #panel img, #panel svg, #panel b:not(.gained):not(.lost)"
+        ).count()
+        == 0
+    )
+    assert page.evaluate(
+        "document.getElementById('side').scrollWidth <= document.getElementById('side').clientWidth"
+    )
+    assert page.title().startswith("<b>nasty</b>.txt")
+
+
+def test_a_server_that_has_gone_is_said_so(visit: Any, texts: list[str]) -> None:
+    page = visit()
+    page.route(
+        "**/api/search", lambda route: route.fulfill(status=400, json={"error": "too much <b>"})
+    )
+    page.fill("#query", "anything")
+    page.wait_for_function(
+        "() => document.getElementById('panel').textContent.includes('did not work: too much <b>')"
+    )
+    page.unroute("**/api/search")
+    search(page, texts[1])
+    assert len(visit.seen.errors) == 1  # the browser's own word about the answer
+    visit.seen.errors.clear()
