@@ -104,4 +104,7 @@ def add_masked_lm_head(model: SentenceTransformer, base: str) -> None:
         say(f"{base} has no masked-LM head of its own: it starts from random weights.")
     transformer = model.transformers_model
     assert transformer is not None
+    words = transformer.get_input_embeddings().num_embeddings
+    if masked_lm.config.vocab_size != words:  # learned tokens of a template
+        masked_lm.resize_token_embeddings(words)
     model.append(MaskedLMHead(masked_lm, transformer.get_input_embeddings()).to(model.device))

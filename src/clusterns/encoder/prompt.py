@@ -45,6 +45,8 @@ def prompt_encoder(name: str | None, template: Template | str) -> SentenceTransf
     transformer = load_base(base)[0]
     plain = transformer.tokenizer
     transformer.processor = templated_tokenizer(plain, template, full_stop=True)
+    if template.soft_tokens:
+        transformer.model.resize_token_embeddings(len(transformer.processor))
     tokens = TemplateTokens.of(template, plain)
     if transformer.max_seq_length <= len(tokens):
         raise UserError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ from tokenizers.processors import TemplateProcessing
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from clusterns.errors import UserError
-from clusterns.views.template import MASK, Template
+from clusterns.views.template import MASK, SOFT, Template
 
 # PromptBERT's rule at test time: a sentence that does not end in one of . ? " ' gets a full stop.
 FULL_STOP = Replace(Regex(r"""(?<=[^.?"'])\z"""), ".")
@@ -33,8 +34,9 @@ class TemplateTokens:
     @classmethod
     def of(cls, template: Template, tokenizer: PreTrainedTokenizerBase) -> TemplateTokens:
         """Tokenise a template; text that looks like a special token stays text."""
+        tokenizer = with_soft_tokens(tokenizer, template)
         first, last = _frame(tokenizer)
-        before, after = template.halves
+        before, after = _numbered(template)
         # A blank before the sentence goes with the sentence, as byte-level tokenisers have it.
         left, right = _tokenised(before.rstrip(), tokenizer), _tokenised(after, tokenizer)
         ids = (*first, *left, *right, *last)
@@ -61,8 +63,45 @@ def _tokenised(half: str, tokenizer: PreTrainedTokenizerBase) -> list[int]:
         token = tokenizer.added_tokens_decoder[tokenizer.mask_token_id]
         left = left.rstrip() if token.lstrip else left
         right = right.lstrip() if token.rstrip else right
-    ids: list[int] = _plain_ids(left, tokenizer)
-    return [*ids, tokenizer.mask_token_id, *_plain_ids(right, tokenizer)] if mask else ids
+    ids: list[int] = _ids(left, tokenizer)
+    return [*ids, tokenizer.mask_token_id, *_ids(right, tokenizer)] if mask else ids
+
+
+def _numbered(template: Template) -> tuple[str, str]:
+    """The halves of a template, each {soft} as the name of its token, between blanks."""
+    before, after = template.halves
+    for name in template.soft_tokens:
+        if SOFT in before:
+            before = before.replace(SOFT, f"\0{name}\0", 1)
+        else:
+            after = after.replace(SOFT, f"\0{name}\0", 1)
+    return before, after
+
+
+def _ids(text: str, tokenizer: PreTrainedTokenizerBase) -> list[int]:
+    """The tokens of a text in which the names of learned tokens stand between zeros."""
+    ids: list[int] = []
+    for place, piece in enumerate(text.split("\0")):
+        if place % 2:
+            ids.append(tokenizer.convert_tokens_to_ids(piece))
+        else:
+            ids += _plain_ids(piece.strip() if "\0" in text else piece, tokenizer)
+    return ids
+
+
+def with_soft_tokens(
+    tokenizer: PreTrainedTokenizerBase, template: Template
+) -> PreTrainedTokenizerBase:
+    """A copy of ``tokenizer`` that knows the template's learned tokens, behind all others.
+
+    As special tokens, which a sentence cannot contain. Without such tokens it is the tokeniser
+    itself.
+    """
+    if not template.soft_tokens:
+        return tokenizer
+    known = deepcopy(tokenizer)
+    known.add_tokens(template.soft_tokens, special_tokens=True)
+    return known
 
 
 def _plain_ids(text: str, tokenizer: PreTrainedTokenizerBase) -> list[int]:
@@ -103,6 +142,7 @@ def templated_tokenizer(
         raise UserError(f"a template needs a fast tokenizer, not {type(tokenizer).__name__}.")
     if tokenizer.mask_token is None:
         raise UserError("a template needs a base whose tokenizer has a mask token.")
+    tokenizer = with_soft_tokens(tokenizer, template)
     tokens = TemplateTokens.of(template, tokenizer)
     backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     steps: list[Normalizer] = [Strip()]

@@ -8,11 +8,15 @@ from clusterns.errors import UserError
 
 SENTENCE = "{sentence}"
 MASK = "{mask}"
+SOFT = "{soft}"
 
 
 @dataclass(frozen=True)
 class Template:
-    """A text with exactly one ``{sentence}`` and exactly one ``{mask}``."""
+    """A text with exactly one ``{sentence}`` and exactly one ``{mask}``.
+
+    Each ``{soft}`` in it is a token of its own, which the vocabulary gains and training learns.
+    """
 
     text: str
 
@@ -24,6 +28,11 @@ class Template:
                     f"the template {self.text!r} must contain {slot} exactly once, and contains it "
                     f"{count} times. A published template is named: {', '.join(PUBLISHED)}."
                 )
+
+    @property
+    def soft_tokens(self) -> list[str]:
+        """The names of its learned tokens, in their order."""
+        return [f"[soft{i}]" for i in range(1, self.text.count(SOFT) + 1)]
 
     @property
     def halves(self) -> tuple[str, str]:

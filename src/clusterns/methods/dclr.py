@@ -1,0 +1,105 @@
+"""DCLR: noise as negatives, and a frozen model that judges which negatives are false."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from clusterns.methods.method import Context, Method
+from clusterns.methods.recipe import Recipe
+from clusterns.methods.registry import method, part
+from clusterns.views.view import View
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+    from clusterns.losses.judge import Judge
+    from clusterns.losses.noise import NoiseNegatives
+
+OWN_JUDGE = "judge"
+
+
+@part("noise")
+class NoiseSettings(Recipe):
+    """Random vectors as negatives, moved up the gradient of the loss (DCLR)."""
+
+    noise_times: float = Field(1.0, ge=0)
+    """Number of noise vectors, in batches."""
+    noise_steps: int = Field(4, ge=0)
+    """How often the noise is moved up the gradient."""
+    noise_rate: float = Field(1e-3, ge=0)
+    """How far it is moved each time; the published 1e-3 changes a similarity by next to nothing."""
+
+    def make_part(self, context: Context) -> NoiseNegatives:
+        """The noise of each step."""
+        from clusterns.losses.noise import NoiseNegatives
+
+        return NoiseNegatives(
+            self.noise_times,
+            self.temperature,
+            steps=self.noise_steps,
+            rate=self.noise_rate,
+            seed=self.seed,
+        )
+
+
+@part("judge")
+class JudgeSettings(Recipe):
+    """In-batch negatives that a frozen model finds too much alike are left out (DCLR)."""
+
+    judge: str = ""
+    """The frozen, trained model: a run folder, a model's folder or a Hub name. Empty: a short SimCSE run first."""
+    judge_above: float = Field(0.9, ge=-1, le=1)
+    """Negatives whose cosine under the judge is above this are left out (phi)."""
+    judge_steps: int = Field(125, ge=1)
+    """Steps of the SimCSE run that makes the judge where none is named."""
+
+    def make_part(self, context: Context) -> Judge:
+        """The judge, which reads the last column of a batch: whole sentences in its own tokens."""
+        from clusterns.losses.judge import Judge
+
+        model = self._judge(context.folder)
+        if model is None:  # a dry run, for which none is trained: it costs what the model costs
+            from copy import deepcopy
+
+            from clusterns.encoder.base import without_training_parts
+
+            model = without_training_parts(deepcopy(context.model))
+        return Judge(model, self.judge_above, column=-1)
+
+    def more_views(self, views: tuple[View, ...], folder: Path | None) -> tuple[View, ...]:
+        """A column for the judge, behind those of the encoder."""
+        model = self._judge(folder)
+        return views if model is None else (*views, View(preprocess=model.preprocess))
+
+    def fit(self, context: Context) -> None:
+        """Train the judge, where none is named."""
+        if not self.judge and context.folder is not None:
+            from clusterns.methods.short_simcse import short_simcse
+
+            short_simcse(context, self.judge_steps, context.folder / OWN_JUDGE)
+
+    def _judge(self, folder: Path | None) -> SentenceTransformer | None:
+        from clusterns.losses.judge import load_judge
+
+        if self.judge:
+            return load_judge(self.judge)
+        made = folder / OWN_JUDGE if folder is not None else None
+        return load_judge(str(made)) if made is not None and made.is_dir() else None
+
+
+@method
+class DCLR(Method):
+    """Noise negatives make the space even; negatives that a trained model finds alike are left out.
+
+    In-batch negatives may mean the same as the anchor and always come from the narrow cone of the
+    encoder: the judge takes the first kind out, noise adds what lies outside the cone.
+    """
+
+    name = "dclr"
+    title = "DCLR"
+    paper = "Zhou et al., ACL 2022"
+    needs = "a trained judge (judge=MODEL), or time for a short SimCSE run first"
+    parts = ("noise", "judge")

@@ -1,0 +1,62 @@
+"""A short SimCSE run inside another one: the judge of a method that needs a trained model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clusterns.methods.method import Context
+
+
+def short_simcse(context: Context, steps: int, path: Path) -> None:
+    """Train a copy of the model with plain SimCSE for some steps and save it to ``path``.
+
+    It reads as many sentences as the steps need, from the corpus's beginning.
+    """
+    import tempfile
+    from copy import deepcopy
+
+    import torch
+    from datasets import Dataset
+    from sentence_transformers import (
+        SentenceTransformerTrainer,
+        SentenceTransformerTrainingArguments,
+    )
+
+    from clusterns.console import say
+    from clusterns.encoder.base import without_training_parts
+    from clusterns.encoder.randomness import kept_random_state
+    from clusterns.errors import UserError
+    from clusterns.files import whole_folder
+    from clusterns.losses.contrastive import ContrastiveLoss
+    from clusterns.losses.distributed import world_size
+
+    if world_size() > 1:
+        raise UserError(
+            "no judge is named, and one cannot be trained by several processes: train SimCSE first "
+            "(`clusterns train ... --method simcse`) and name its run with --set judge=DIR."
+        )
+    recipe = context.recipe
+    count = min(len(context.texts), steps * recipe.batch_size)
+    say(f"No judge is named: SimCSE is trained first, {steps} steps of {recipe.batch_size}.")
+    model = deepcopy(context.model)
+    rows = Dataset.from_dict({"text": [context.texts[i] for i in range(count)]})
+    with tempfile.TemporaryDirectory() as scratch, kept_random_state(model.device):
+        args = SentenceTransformerTrainingArguments(
+            output_dir=scratch,
+            max_steps=steps,
+            per_device_train_batch_size=recipe.batch_size,
+            learning_rate=recipe.learning_rate,
+            dataloader_drop_last=True,
+            save_strategy="no",
+            report_to="none",
+            log_level="error",
+            seed=recipe.seed,
+            use_cpu=not torch.accelerator.is_available(),
+        )
+        args.max_length = recipe.max_length  # the library's collator looks for it there
+        loss = ContrastiveLoss(model, recipe.temperature, mini_batch_size=recipe.mini_batch_size)
+        SentenceTransformerTrainer(model, args, train_dataset=rows, loss=loss).train()
+    with whole_folder(path) as temporary:
+        without_training_parts(model).save_pretrained(str(temporary))

@@ -1,0 +1,90 @@
+"""SNCSE: the negated sentence as a soft negative, alike in words and not in meaning."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pydantic import Field
+
+from clusterns.errors import UserError
+from clusterns.methods.method import Context, Method
+from clusterns.methods.recipe import Recipe
+from clusterns.methods.registry import method, part
+from clusterns.views.text_steps import FullStop, KeptNegation, Negation
+from clusterns.views.view import View
+
+if TYPE_CHECKING:
+    from clusterns.losses.third_view import SoftNegatives
+
+NEGATIONS = "negations.arrow"
+
+
+@part("soft_negative")
+class SoftNegativeSettings(Recipe):
+    """The negated sentence, held a little below the positive by a margin (SNCSE). English only."""
+
+    soft_weight: float = Field(1e-3, ge=0)
+    """Weight of the soft negatives' margin loss (lambda)."""
+    soft_alpha: float = Field(0.1, ge=0, le=2)
+    """A soft negative stays at least this far below the positive's similarity (alpha)."""
+    soft_beta: float = Field(0.3, ge=0, le=2)
+    """And at most this far below it (beta)."""
+    soft_parser: str = ""
+    """A spaCy model of English (folder or name) that tells what to negate. Empty: by rules."""
+
+    def make_part(self, context: Context) -> SoftNegatives:
+        """The margin that holds them."""
+        from clusterns.losses.third_view import SoftNegatives
+
+        return SoftNegatives(self.soft_weight, self.soft_alpha, self.soft_beta)
+
+    def more_views(self, views: tuple[View, ...], folder: Path | None) -> tuple[View, ...]:
+        """The negated sentence, in the positive's template."""
+        if any(view.preprocess is None for view in views[2:]):
+            raise UserError("soft_negative brings a third view of each sentence, and there is one.")
+        kept = folder / NEGATIONS if folder is not None and self.soft_parser else None
+        step = KeptNegation(str(kept)) if kept is not None and kept.is_file() else Negation()
+        return (*views[:2], replace(views[1], text=step, tokens=None), *views[2:])
+
+    def fit(self, context: Context) -> None:
+        """Negate the corpus by its parse, once."""
+        if self.soft_parser and context.folder is not None:
+            from clusterns.views.kept_negations import keep_negations
+            from clusterns.views.parsed_negation import ParsedNegation
+
+            path = context.folder / NEGATIONS
+            keep_negations(path, context.texts, ParsedNegation(self.soft_parser).many)
+
+
+@method
+class SNCSE(Method):
+    """The sentence with a "not" is a soft negative: below the positive, above all other sentences.
+
+    Encoders take sentences of the same words for the same. The margin tells them apart without
+    pushing the negation away like something that has nothing to do with the sentence.
+    """
+
+    name = "sncse"
+    title = prompt_title = "SNCSE"
+    paper = "Wang and Dou, 2022"
+    needs = "English text; a plain encoder with a mask token"
+    parts = ("soft_negative",)
+    defaults = {
+        "template": 'This sentence : " {sentence} " means {mask} .',
+        "positive_template": 'This sentence of " {sentence} " means {mask} .',
+        "denoising": "none",
+    }
+
+    def check(self, recipe: Recipe) -> None:
+        """The words of a crop are not those of its negation."""
+        if recipe.positives == "crop":
+            raise ValueError(
+                "positives = crop does not go with method sncse, which negates whole sentences."
+            )
+
+    def views(self, recipe: Recipe) -> tuple[View, ...]:
+        """A full stop where there is none, in training as at test."""
+        anchor, positive = super().views(recipe)
+        return replace(anchor, text=FullStop()), replace(positive, text=FullStop())
