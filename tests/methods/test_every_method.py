@@ -45,7 +45,7 @@ COMBINATIONS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-class Killed(Exception):
+class Killed(Exception):  # noqa: N818 - not an error
     """Stands for a kill: nothing of ours catches it."""
 
 

@@ -12,6 +12,7 @@ from clusterns.cli.encode import encode
 from clusterns.cli.evaluate import evaluate
 from clusterns.cli.explore import explore
 from clusterns.cli.inspect import inspect
+from clusterns.cli.methods import methods
 from clusterns.cli.quickstart import quickstart
 from clusterns.cli.recipes import recipes
 from clusterns.cli.search import search
@@ -29,7 +30,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS = (
-    quickstart, train, recipes, evaluate, compare, encode, search, similar, topics, explore, inspect,
+    quickstart, train, methods, recipes, evaluate, compare, encode, search, similar, topics,
+    explore, inspect,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(command)

@@ -11,11 +11,12 @@ import torch.nn.functional as F
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
+from clusterns.encoder.base import is_sentence_transformer
 from clusterns.losses.batch import Batch, Rows
 from clusterns.losses.distributed import gather
 from clusterns.losses.part import Part, Terms, TermsOf
 from clusterns.losses.tokenised import Features, mini_batches, sorted_by_length
-from clusterns.vectors.models import load_model
+from clusterns.vectors.models import load_model, model_place
 
 AT_ONCE = 64
 
@@ -71,5 +72,7 @@ class Judge(Part):
 
 @lru_cache(maxsize=1)
 def load_judge(name: str) -> SentenceTransformer:
-    """The judge by its name, loaded once for loss and collator."""
-    return load_model(name)
+    """The judge by its name, loaded once for loss and collator; of a plain encoder (SimCSE's
+    releases are such), the state of the first token."""
+    plain = not is_sentence_transformer(model_place(name))
+    return load_model(name, pooling="cls" if plain else None)

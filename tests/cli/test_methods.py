@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from clusterns.cli import app
+from clusterns.errors import UserError
+from clusterns.methods.registry import method_names, part_names
+
+
+def output(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["methods", *arguments], env={"COLUMNS": "200"})
+    if result.exception is not None:
+        raise result.exception
+    return result.output
+
+
+def test_all_methods_and_parts_are_listed() -> None:
+    words = output().split()
+    assert {*method_names(), *part_names()} <= {*words}
+
+
+@pytest.mark.parametrize("name", [*method_names(), *part_names()])
+def test_each_is_explained(name: str) -> None:
+    assert len(output(name).split()) > 8
+
+
+def test_a_method_shows_its_settings_defaults_and_recipes() -> None:
+    text = output("sncse")
+    assert "soft_weight" in text
+    assert "This sentence of" in text
+    assert "sncse-bert-base" in text
+    assert "clusterns train corpus.txt --method sncse --output runs/sncse" in text
+
+
+def test_an_unknown_one_is_refused_with_the_names() -> None:
+    with pytest.raises(UserError, match="there is no method or part 'nonsense': choose one of"):
+        output("nonsense")
