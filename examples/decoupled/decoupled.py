@@ -1,0 +1,33 @@
+"""Decoupled contrastive learning: the positive leaves the denominator of InfoNCE."""
+
+from clusterns.methods.method import Method
+from clusterns.methods.recipe import Recipe
+from clusterns.methods.registry import method, part
+
+
+@part("decoupling")
+class DecouplingSettings(Recipe):
+    """The positive pair stays out of the denominator."""
+
+    def make_part(self, context):
+        import torch
+
+        from clusterns.losses.part import Part, Terms
+
+        class Decoupling(Part):
+            def follow(self, batch, learn):
+                def terms(rows):
+                    own = torch.zeros_like(rows.similarities, dtype=torch.bool)
+                    return Terms(excluded=own.scatter(1, rows.targets[:, None], True))
+
+                return terms
+
+        return Decoupling()
+
+
+@method
+class Decoupled(Method):
+    """InfoNCE without the positive in its denominator, which learns from small batches."""
+
+    name, title, paper = "decoupled", "Decoupled contrastive learning", "Yeh et al., ECCV 2022"
+    parts = ("decoupling",)
