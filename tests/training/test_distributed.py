@@ -114,6 +114,7 @@ def one(folder: Path, tiny_bert: Path) -> Path:
 
 def assert_equal_runs(run: Path, one: Path) -> None:
     for a, b in zip(metrics(one), metrics(run), strict=True):
+        assert b.pop("event", None) == a.pop("event", None)  # in words
         assert b == pytest.approx(a, rel=1e-5, abs=1e-5), a["step"]
     for name in ("model.safetensors", "2_TrainingHead/model.safetensors", "loss.safetensors"):
         a, b = (load_file(each / "checkpoints" / "checkpoint-20" / name) for each in (one, run))
