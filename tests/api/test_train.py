@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import random
+import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +51,18 @@ def test_a_call_trains_as_the_command_does(
     assert "is finished" in capsys.readouterr().err
     with pytest.raises(UserError, match="--resume"):
         train(corpus, tmp_path / "run")
+
+
+def test_the_example_in_the_documentation_runs(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (example,) = re.findall(r"```python\n(.*?)```", train.__doc__ or "", re.DOTALL)
+    assert "200" in example
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(textwrap.dedent("    " + example.lstrip()).replace("200", "1"), names)
+    assert names["run"].result.steps == 1
+    assert names["model"].encode("a river").ndim == 1
 
 
 def test_the_defaults_are_the_same_with_the_hub_in_reach_and_without(

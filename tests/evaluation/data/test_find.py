@@ -11,7 +11,6 @@ from clusterns.evaluation.data.catalogue import CATALOGUE, SHORT_TEXTS, STS, TRA
 from clusterns.evaluation.data.find import (
     EvaluationData,
     MissingData,
-    find_stsb_dev,
     missing_message,
 )
 
@@ -58,9 +57,7 @@ def test_layouts(tmp_path: Path, layout: str, shared_data: Path) -> None:
     place = tmp_path / layout / file
     place.parent.mkdir(parents=True)
     shutil.copy(shared_data / "senteval" / file, place)
-    found = find_stsb_dev(tmp_path)
-    assert found is not None
-    assert len(found.scores) == 1500
+    assert len(EvaluationData(tmp_path).pairs("STS-B dev").scores) == 1500
 
 
 def test_the_variable_names_the_folder(
@@ -81,7 +78,7 @@ def test_truncated_at_a_line_end(tmp_path: Path, shared_data: Path) -> None:
     place.parent.mkdir(parents=True)
     place.write_text("".join(lines[:-1]))
     with pytest.raises(UserError, match="sts-dev.csv has 1499 rows where STS-B dev has 1500"):
-        find_stsb_dev(tmp_path)
+        EvaluationData(tmp_path).pairs("STS-B dev")
 
 
 def test_fewer_classes_than_the_original(tmp_path: Path) -> None:
@@ -148,7 +145,6 @@ def test_missing_says_where_it_looked_and_how_to_get_it(
         MissingData, match="none is named with --data or CLUSTERNS_DATA, none was fetched"
     ):
         EvaluationData().texts("AG")
-    assert find_stsb_dev(tmp_path) is None
 
 
 def test_several_missing_sets_make_one_message(tmp_path: Path) -> None:

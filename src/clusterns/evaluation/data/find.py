@@ -109,14 +109,6 @@ def read_from(folder: Path, name: str) -> EvaluationSet | None:
     return None
 
 
-def find_stsb_dev(data: Path | None = None) -> ScoredPairs | None:
-    """STS-B's development pairs where they are at hand, else None, within seconds."""
-    try:
-        return EvaluationData(data).pairs("STS-B dev")
-    except MissingData:
-        return None
-
-
 def _as(found: EvaluationSet, kind: type[Kind]) -> Kind:
     if not isinstance(found, kind):
         raise TypeError(f"{found.name} is a {type(found).__name__}, not a {kind.__name__}")
