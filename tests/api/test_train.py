@@ -116,6 +116,33 @@ def test_published_recipes_are_validated_on_stsb_and_say_so_where_it_is_missing(
     assert not (tmp_path / "run").exists()
 
 
+def test_whole_documents_are_kept_out_and_are_no_input(tmp_path: Path, tiny_bert: Path) -> None:
+    table = tmp_path / "a.csv"
+    rows = [f"{number // 4},word {number} in document {number // 4}" for number in range(200)]
+    table.write_text("page,text\n" + "\n".join(rows))
+    plan = plan_training(table, base=tiny_bert, document="page", settings=SMALL)
+    training, heldout, facts = plan._text(quiet=True)
+    assert training.column_names == ["text"]
+    pages = [{text.split()[-1] for text in texts} for texts in (training["text"], heldout)]
+    assert not pages[0] & pages[1]
+    assert (len(training), len(heldout), len(pages[1])) == (180, 20, 5)
+    assert facts["reading"]["document"] == "page"
+
+
+def test_pairs_with_columns_are_found_again_from_anywhere(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pairs.tsv").write_text("4\tA cat.\tA dog.\n1\tA cat.\tA law.\n")
+    monkeypatch.chdir(tmp_path)
+    dev = plan_training(corpus, dev="pairs.tsv:2,3,1").recipe.dev
+    assert dev == f"{tmp_path.resolve() / 'pairs.tsv'}:2,3,1"
+    pairs = scored_pairs(dev)
+    assert pairs is not None
+    assert pairs.scores.tolist() == [4, 1]
+    with pytest.raises(UserError, match="no column 7"):
+        plan_training(corpus, dev="pairs.tsv:2,3,7")
+
+
 def test_without_a_folder_a_plan_cannot_run(corpus: Path) -> None:
     with pytest.raises(UserError, match="--output"):
         plan_training(corpus).run()

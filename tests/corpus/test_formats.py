@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from clusterns.corpus.formats import Columns, read_file
+from clusterns.corpus.columns import Columns
+from clusterns.corpus.formats import read_file
 from clusterns.errors import UserError
 
 

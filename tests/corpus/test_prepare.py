@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -177,6 +178,53 @@ def test_two_processes_at_once(tmp_path: Path, cache: Path) -> None:
     outputs = [json.loads(process.communicate()[0]) for process in processes]
     assert outputs == [[50_000, "This is line number 49999"]] * 2
     assert sorted(file.suffix for file in cache.iterdir()) == [".arrow", ".json"]
+
+
+def test_ragged_lines_are_counted_and_the_columns_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a"
+    path.write_text(
+        "18\tHow to do it ?\t\n2\tWhat is it\t\n\n3\tbroken\tin two\tand three\n4\tIt is"
+    )
+    corpus = prepare_corpus([str(path)], column="2")
+    assert corpus.dataset["text"][:] == ["How to do it ?", "What is it", "It is"]
+    assert corpus.report == CorpusReport(read=5, empty=1, ragged=1, kept=3)
+    assert "dropped 1 with too many or too few cells, 1 empty" in corpus.report.summary()
+    assert f"{path}: no header; text is column 2." in capsys.readouterr().err
+    # Also where it is in the cache already.
+    assert prepare_corpus([str(path)], column="2").report == corpus.report
+    assert "text is column 2" in capsys.readouterr().err
+
+
+def test_a_text_file_of_lines_is_another_corpus_than_one_of_columns(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("18\tHow to do it ?\n2\tWhat is it\n")
+    assert prepared(path).dataset["text"][:] == ["18 How to do it ?", "2 What is it"]
+    assert prepared(path, column="2").dataset["text"][:] == ["How to do it ?", "What is it"]
+
+
+def test_titles_of_stack_overflow(shared_data: Path) -> None:
+    path = shared_data / "short-text" / "stackoverflow_true_text"
+    corpus = prepared(path, column="2", min_words=1)
+    counts = corpus.report.as_dict()
+    assert (counts["read"], counts["ragged"]) == (20_000, 1)
+    assert corpus.dataset[0]["text"].startswith("How do I fill a DataSet")
+    assert counts.pop("read") == sum(counts.values())
+
+
+def test_memory_does_not_grow_with_a_table(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    with path.open("w") as file:
+        file.write("id,text\n")
+        for number in range(20_000):
+            file.write(f"{number},This is line number {number} {'x' * 1000}\n")
+    tracemalloc.start()
+    report = prepared(path).report
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert report.kept == 20_000
+    assert peak < path.stat().st_size / 2
 
 
 def test_the_default_cache(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:

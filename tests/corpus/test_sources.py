@@ -11,8 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from clusterns.corpus.formats import Columns
-from clusterns.corpus.sources import FileSource, HubSource, check_sources, find_sources
+from clusterns.corpus.columns import Columns
+from clusterns.corpus.sources import (
+    FileSource,
+    HubSource,
+    check_sources,
+    find_sources,
+    told_columns,
+)
 from clusterns.errors import UserError
 
 
@@ -148,18 +154,51 @@ def test_a_refusal_imports_nothing_heavy(tmp_path: Path) -> None:
         "import sys\n"
         "from clusterns.corpus.sources import check_sources\n"
         "from clusterns.errors import UserError\n"
-        "check_sources([sys.argv[1], 'owner/name'])\n"
+        "from clusterns.corpus.columns import Columns\n"
+        "check_sources([sys.argv[1], 'owner/name'], Columns())\n"
         "try:\n    check_sources(['missing.txt'])\n"
         "except UserError as error:\n    print(error)\n"
         "heavy = 'torch transformers datasets pyarrow pandas numpy sklearn scipy huggingface_hub'\n"
         "print(*[name for name in heavy.split() if name in sys.modules])\n"
     )
-    for name in ("a.txt", "b.csv", "c.jsonl.gz", "d.parquet"):
+    for name in ("a.txt", "b.csv", "c.tsv", "d.parquet", "e.zst"):
         (tmp_path / name).write_text("text\n")
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
     )
     assert done.stdout == "there is no file or folder missing.txt.\n\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "columns", "message"),
+    [
+        ("a.csv", b"a,b\n1,hello\n", Columns("c"), "no column 'c'"),
+        ("a.jsonl", b'{"a": "x", "b": "y"}\n', Columns(), "say which column"),
+        ("a.txt", b"\x7fELF\0", Columns(), "is not text"),
+        ("a.txt", b"hello\n", Columns("2"), "is plain text"),
+        ("a.txt", b"hello\n", Columns(document="chapter"), "is plain text"),
+        ("a.csv.gz", b"text\n", Columns(), "cut off or damaged"),
+    ],
+)
+def test_the_beginning_of_a_file_is_looked_at_where_columns_are_known(
+    tmp_path: Path, name: str, content: bytes, columns: Columns, message: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    check_sources([str(tmp_path)])
+    with pytest.raises(UserError, match=message):
+        check_sources([str(tmp_path)], columns)
+
+
+def test_what_is_read_of_tables_is_told(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("id,text\n1,hello\n")
+    (tmp_path / "c.txt").write_text("hello\n")
+    (tmp_path / "d.jsonl").write_text('\n{"body": "hello"}\n')
+    pq.write_table(pa.table({"n": [1], "body": ["hello"]}), tmp_path / "e.parquet")
+    assert told_columns(find_sources([str(tmp_path)]), Columns()) == [
+        f"{tmp_path / 'a.csv'} and 1 more: the first line is the header; text is column 2 'text'.",
+        f"{tmp_path / 'd.jsonl'} and 1 more: text is 'body'.",
+    ]
 
 
 def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

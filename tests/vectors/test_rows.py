@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from clusterns.corpus.formats import Columns
+from clusterns.corpus.columns import Columns
 from clusterns.corpus.sources import find_sources
 from clusterns.errors import UserError
 from clusterns.vectors.rows import tables

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clusterns.console import say, status
+from clusterns.console import hushed, say, status
 from clusterns.errors import UserError
 from clusterns.evaluation.data.catalogue import SUITES
 from clusterns.evaluation.data.find import EvaluationData
+from clusterns.evaluation.data.own import check_own
 from clusterns.evaluation.plan import MTEB, Job, Plan, find_jobs
 from clusterns.evaluation.results.results import Results
 from clusterns.evaluation.results.store import FOLDER, READING, Kept, find_kept, join
@@ -72,7 +73,8 @@ def evaluate(
             only your own sets where you name some.
         data: folder of the evaluation data. None: the one that CLUSTERNS_DATA names. What is not
             in it comes from `clusterns data fetch` or the Hub.
-        pairs: your own scored pairs, a file or several: sentence1, sentence2, score.
+        pairs: your own scored pairs, a file or several: sentence1, sentence2, score. What the
+            columns are called, or their numbers, can follow a file: ``"pairs.csv:a,b,rating"``.
         labelled: your own labelled texts to cluster: label, text.
         queries: your own queries: query, relevant.
         pooling: how a plain encoder's token vectors become one.
@@ -126,9 +128,8 @@ def plan_evaluation(
     """Check all that can be checked in no time; the arguments are those of :func:`evaluate`."""
     named = {"pairs": pairs, "labelled": labelled, "queries": queries}
     own = [(kind, path) for kind, files in named.items() for path in _paths(files)]
-    for _, path in own:
-        if not path.is_file():
-            raise UserError(f"{path} is not a file.")
+    for kind, path in own:
+        check_own(kind, path)
     asked = [suites] if isinstance(suites, str) else list(suites or ([] if own else DEFAULT_SUITES))
     for suite in asked:
         if suite not in (*SUITES, MTEB, ALL):
@@ -175,7 +176,8 @@ class EvaluationPlan:
 
     def run(self, *, quiet: bool = False) -> Results:
         """Find all data, say what will run, and run it, keeping each result as it comes."""
-        found = find_jobs(self.suites, self.data, self._own_sets(), self.mteb_tasks)
+        with hushed(quiet):
+            found = find_jobs(self.suites, self.data, self._own_sets(), self.mteb_tasks)
         if self.mteb_tasks:
             from clusterns.evaluation.mteb_suite import check_tasks
 

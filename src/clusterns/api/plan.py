@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clusterns.console import hushed, say
+from clusterns.corpus.columns import Columns
 from clusterns.corpus.sources import check_sources
 from clusterns.encoder.locate import MINIBERT, is_sentence_transformer, resolve_base
 from clusterns.errors import UserError
+from clusterns.evaluation.data.own import check_own
+from clusterns.evaluation.data.text_files import split_columns
 from clusterns.files import read_json
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import DEFAULT_RECIPE, Recipe, load_recipe
@@ -50,6 +53,7 @@ def plan_training(
     settings: Mapping[str, Any] | None = None,
     dev: str | Path | None = None,
     column: str | None = None,
+    document: str | None = None,
     split_sentences: bool = False,
     min_words: int | None = None,
     resume: bool = False,
@@ -76,6 +80,7 @@ def plan_training(
             "column": column,
             "split_sentences": split_sentences,
             **({} if min_words is None else {"min_words": min_words}),
+            **({} if document is None else {"document": document}),
         }
     if not reading["sources"]:
         raise UserError("name the text to learn from: clusterns train CORPUS --output DIR.")
@@ -86,12 +91,15 @@ def plan_training(
     chosen = chosen.model_copy(
         update={"base": _absolute(chosen.base or MINIBERT), "dev": _absolute(chosen.dev)}
     )
-    if chosen.dev not in KEYWORDS and not Path(chosen.dev).is_file():
-        raise UserError(
-            f"--dev {chosen.dev}: there is no such file; name a file of scored pairs, {STSB} or "
-            f"{NO_PAIRS}."
-        )
-    check_sources(reading["sources"])
+    if chosen.dev not in KEYWORDS:
+        if not split_columns(Path(chosen.dev))[0].is_file():
+            raise UserError(
+                f"--dev {chosen.dev}: there is no such file; name a file of scored pairs, {STSB} or "
+                f"{NO_PAIRS}."
+            )
+        check_own("pairs", Path(chosen.dev))
+    columns = Columns(reading["column"], document=reading.get("document"))
+    check_sources(reading["sources"], columns)
     resolve_base(chosen.base)
     return TrainingPlan(chosen, reading, folder, resume, no_base)
 
@@ -159,6 +167,8 @@ class TrainingPlan:
         text = first_process_does(prepare) or prepare()
         say(text.report.summary())
         rows, heldout = split_heldout(text.dataset, self.recipe.heldout, self.recipe.seed)
+        if "document" in rows.column_names:  # every column would be an input of the model
+            rows = rows.select_columns("text")
         check_batches(self.recipe, len(rows))
         self._say_truncation(heldout)
         facts = {
@@ -222,6 +232,6 @@ def _result_of(folder: RunFolder) -> RunResult:
 
 def _absolute(name: str | Path) -> str:
     """A file or folder by its whole path, so that the run can go on from anywhere; others as is."""
-    path = Path(name).expanduser()
+    path, columns = split_columns(Path(name).expanduser())
     is_path = name not in (MINIBERT, *KEYWORDS) and path.exists()
-    return str(path.resolve()) if is_path else str(name)
+    return f"{path.resolve()}{columns and f':{columns}'}" if is_path else str(name)

@@ -20,6 +20,7 @@ def train(
     settings: Mapping[str, Any] | None = None,
     dev: str | Path | None = None,
     column: str | None = None,
+    document: str | None = None,
     split_sentences: bool = False,
     min_words: int | None = None,
     resume: bool = False,
@@ -49,7 +50,10 @@ def train(
         settings: what differs from the recipe.
         dev: what decides which model is best: a file of scored pairs, ``"stsb"`` (STS-B dev) or
             ``"none"`` (the label-free score on held-out sentences). None: the recipe's.
-        column: the column of the text in tables and JSON lines.
+        column: the column of the text in tables and JSON lines: its name, or its number from 1 where
+            a table has no header.
+        document: which sentences belong together, so that whole documents are kept out of training:
+            a column, or for plain text ``"paragraph"``, ``"line"`` or ``"file"``.
         split_sentences: split paragraphs into sentences.
         min_words: drop lines of fewer words. None: 2.
         resume: go on with the run in ``output``, as if it had never stopped.
@@ -61,5 +65,5 @@ def train(
     """
     return plan_training(
         corpus, output, base=base, recipe=recipe, method=method, seed=seed, settings=settings,
-        dev=dev, column=column, split_sentences=split_sentences, min_words=min_words, resume=resume,
+        dev=dev, column=column, document=document, split_sentences=split_sentences, min_words=min_words, resume=resume,
     ).run(quiet=quiet)  # fmt: skip

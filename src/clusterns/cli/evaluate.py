@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from clusterns.cli.options import (
+    OWN_COLUMNS,
     Device,
     DType,
     Dtype,
@@ -67,22 +68,24 @@ def evaluate(
     pairs: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Your own scored pairs (csv, tsv, jsonl): sentence1, sentence2, score.",
+            help="Your own scored pairs (csv, tsv, jsonl, parquet): sentence1, sentence2, score. "
+            + OWN_COLUMNS,
             show_default=False,
         ),
     ] = None,
     labelled: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Your own labelled texts to cluster (csv, tsv, jsonl): label, text.",
+            help="Your own labelled texts to cluster (csv, tsv, jsonl, parquet): label, text. "
+            + OWN_COLUMNS,
             show_default=False,
         ),
     ] = None,
     queries: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Your own queries (csv, tsv, jsonl): query, relevant; one row for each relevant "
-            "text. All texts of the file are searched.",
+            help="Your own queries (csv, tsv, jsonl, parquet): query, relevant; one row for each "
+            "relevant text. All texts of the file are searched. " + OWN_COLUMNS,
             show_default=False,
         ),
     ] = None,

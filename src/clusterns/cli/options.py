@@ -31,7 +31,24 @@ MaxLength = Annotated[
         show_default=False,
     ),
 ]
-Column = Annotated[str | None, typer.Option(help="Column of the text in tables and JSON lines.")]
+Column = Annotated[
+    str | None,
+    typer.Option(
+        help="Column of the text in tables and JSON lines: its name, or its number from 1 where a "
+        "table has no header. A text file is then a table of what stands between tabs.",
+        show_default=False,
+    ),
+]
+Document = Annotated[
+    str | None,
+    typer.Option(
+        help="Which sentences belong together: a column as for --column, or for plain text "
+        "`paragraph` (between blank lines), `line` (with --split-sentences) or `file`. Whole "
+        "documents are then kept out of training.",
+        show_default=False,
+    ),
+]
+OWN_COLUMNS = "FILE:COLUMN,COLUMN,... says which they are, by name or by number from 1, where a header does not."
 
 
 def _device(name: str | None) -> str | None:

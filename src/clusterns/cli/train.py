@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clusterns.cli.options import Column
+from clusterns.cli.options import Column, Document
 from clusterns.console import answers, say
 from clusterns.errors import UserError
 
@@ -71,6 +71,7 @@ def train(
         ),
     ] = None,
     column: Column = None,
+    document: Document = None,
     split_sentences: Annotated[
         bool, typer.Option("--split-sentences", help="Split paragraphs into sentences.")
     ] = False,
@@ -108,7 +109,7 @@ def train(
     plan = plan_training(
         corpus, output, base=base, recipe=recipe, method=method, seed=seed,
         settings=parse_changes(set_ or []), dev=dev, column=column,
-        split_sentences=split_sentences, min_words=min_words, resume=resume,
+        document=document, split_sentences=split_sentences, min_words=min_words, resume=resume,
     )  # fmt: skip
 
     # From here on it takes its time.

@@ -89,7 +89,7 @@ def find_columns(
     found = [
         _by_number(where, names, column.number)
         if numbered and column.number is not None
-        else _by_name(where, names, column)
+        else _by_name(where, names, column, numbered)
         if header
         else None
         for column in columns
@@ -110,11 +110,12 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(map(repr, shown)) or "none"
 
 
-def _by_name(where: object, names: Sequence[str], column: Column) -> int | None:
+def _by_name(where: object, names: Sequence[str], column: Column, numbered: bool) -> int | None:
     if column.asked is not None:
         if column.asked not in names:
+            number = " (or a number from 1 on, where that is no header)" if numbered else ""
             raise UserError(
-                f"{where} has no column {column.asked!r}; its columns are {listed(names)}."
+                f"{where} has no column {column.asked!r}; its columns are {listed(names)}{number}."
             )
         return names.index(column.asked)
     alike = [name.strip().casefold() for name in names]

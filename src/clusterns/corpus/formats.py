@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from clusterns.corpus.columns import Columns as Columns
+from clusterns.corpus.columns import Columns
 from clusterns.corpus.delimited import Delimited
 from clusterns.corpus.documents import LineDocuments, document_numbers
 from clusterns.corpus.kinds import is_plain

@@ -23,6 +23,11 @@ def is_data_file(path: Path) -> bool:
     return path.suffix.lower() in KINDS + PACKED
 
 
+def is_light(path: Path) -> bool:
+    """Tell whether a file can be looked into without importing anything heavy."""
+    return file_format(path) != ".parquet" and path.suffix.lower() != ".zst"
+
+
 def is_plain(path: Path, columns: Columns) -> bool:
     """Tell whether a file is one sentence a line: text of which no column is asked for."""
     named = columns.document is not None and columns.document not in TEXT_DOCUMENTS

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from clusterns.corpus.columns import Columns
-from clusterns.corpus.kinds import file_format, is_data_file, is_plain
+from clusterns.corpus.kinds import file_format, is_data_file, is_light, is_plain
 from clusterns.corpus.lines import text_blocks
 from clusterns.corpus.tables import open_table
 from clusterns.errors import UserError
@@ -66,7 +66,7 @@ class FileSource:
         kind = file_format(self.path)
         rules = f"{RULES} " if kind in (".csv", ".tsv") else ""
         digest = hashlib.sha256(f"{kind} {self.path.suffix} {rules}".encode())
-        with _readable(self.path), self.path.open("rb") as file:
+        with readable(self.path), self.path.open("rb") as file:
             while block := file.read(1 << 20):
                 digest.update(block)
         return digest.hexdigest()
@@ -81,7 +81,7 @@ class FileSource:
 
     def told(self, columns: Columns) -> str:
         """Say which columns of a table are meant, or refuse, from its beginning; nothing for text."""
-        with _readable(self.path), self.path.open("rb") as raw:
+        with readable(self.path), self.path.open("rb") as raw:
             if self.is_plain(columns):
                 next(text_blocks(self.path, raw), None)
                 return ""
@@ -97,7 +97,7 @@ class FileSource:
         from clusterns.corpus.formats import read_file
 
         done = 0
-        with _readable(self.path), self.path.open("rb") as raw:
+        with readable(self.path), self.path.open("rb") as raw:
             for batch in read_file(self.path, raw, columns, counts):
                 yield batch
                 advance(raw.tell() - done)
@@ -153,13 +153,12 @@ def check_sources(names: Sequence[str], columns: Columns | None = None) -> None:
     if not names:
         raise UserError("name at least one file, folder or Hub dataset as the corpus.")
     for name in names:
-        with _readable(name):
+        with readable(name):
             files = _local(name)
         for number, file in enumerate(files):
-            with _readable(file.path), file.path.open("rb") as raw:
+            with readable(file.path), file.path.open("rb") as raw:
                 raw.read(1)
-            light = file_format(file.path) != ".parquet" and file.path.suffix.lower() != ".zst"
-            if columns is not None and light and number < LOOKED_AT:
+            if columns is not None and is_light(file.path) and number < LOOKED_AT:
                 file.told(columns)
 
 
@@ -220,7 +219,7 @@ def _on_the_hub(name: str) -> HubSource:
 
 
 @contextmanager
-def _readable(name: object) -> Iterator[None]:
+def readable(name: object) -> Iterator[None]:
     """Turn a refusal of the operating system into one clear sentence."""
     try:
         yield

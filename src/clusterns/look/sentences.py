@@ -9,7 +9,7 @@ from pathlib import Path
 from sentence_transformers import SentenceTransformer
 
 from clusterns.console import say
-from clusterns.corpus.formats import Columns
+from clusterns.corpus.columns import Columns
 from clusterns.corpus.prepare import default_cache, prepare_corpus
 from clusterns.corpus.sources import find_sources
 from clusterns.encoder.base import load_base, resolve_base, without_training_parts

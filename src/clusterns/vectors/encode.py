@@ -12,8 +12,8 @@ import pyarrow as pa
 from sentence_transformers import SentenceTransformer
 
 from clusterns.console import say
-from clusterns.corpus.formats import Columns
-from clusterns.corpus.sources import Source, find_sources
+from clusterns.corpus.columns import Columns
+from clusterns.corpus.sources import Source, find_sources, told_columns
 from clusterns.errors import UserError
 from clusterns.record import make_record
 from clusterns.vectors.devices import (
@@ -95,6 +95,8 @@ def encode_corpus(
         sources, names = find_sources(corpus), list(corpus)
         _refuse_inside(corpus, output)
     columns = Columns(settings.column, settings.id_column)
+    for told in told_columns(sources, columns) if progress else ():
+        say(told)
     asked = Manifest(
         model=ModelFacts(
             name=name, fingerprint=fingerprint(model), dimension=model.get_embedding_dimension()

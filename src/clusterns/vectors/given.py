@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from clusterns.corpus.formats import ROWS, Columns
+from clusterns.corpus.columns import Columns
+from clusterns.corpus.formats import ROWS
 
 BATCH = 8192
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from clusterns.corpus.formats import Columns
+from clusterns.corpus.columns import Columns
 from clusterns.corpus.sources import Source
 from clusterns.errors import UserError
 

@@ -96,7 +96,7 @@ def test_parquet(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
-        ("a.csv", "1,2\n3\n4\n", "line 2 has 1 cells"),
+        ("a.csv", "one,two\n1,2\n3\n4\n", "line 3 has 1 cells"),
         ("a.csv", '1,2\n"3,4\n', "line 2"),
         ("a.csv", "kind,remark\na,b\n", "is its first line, 'kind', 'remark', a header or a row"),
         ("a.jsonl", '{"one": 1}\n', r"line 1: say which column holds the two \(a.jsonl:COLUMN"),

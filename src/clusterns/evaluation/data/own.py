@@ -15,7 +15,7 @@ import numpy as np
 from clusterns.corpus.columns import Column
 from clusterns.errors import UserError
 from clusterns.evaluation.data.sets import LabelledTexts, Retrieval, ScoredPairs
-from clusterns.evaluation.data.text_files import named_columns, read_table
+from clusterns.evaluation.data.text_files import check_table, named_columns, read_table
 
 PAIRS = (
     Column("sentence1", usual=("sentence1",)),
@@ -28,7 +28,14 @@ LABELLED = (
 )
 QUERIES = (Column("query", usual=("query",)), Column("relevant", usual=("relevant",)))
 
+SETS = {"pairs": PAIRS, "labelled": LABELLED, "queries": QUERIES}
+
 MANY = 20  # texts from which on nearly as many classes are a mistake
+
+
+def check_own(kind: str, file: Path) -> None:
+    """Refuse at once a set of a kind of ``SETS`` that cannot be read."""
+    check_table(file, SETS[kind])
 
 
 def read_scored_pairs(file: Path) -> ScoredPairs:

@@ -10,7 +10,9 @@ from typing import Any
 
 from clusterns.console import say
 from clusterns.corpus.columns import Column
+from clusterns.corpus.kinds import is_light
 from clusterns.corpus.lines import text_lines
+from clusterns.corpus.sources import readable
 from clusterns.corpus.tables import open_table
 from clusterns.errors import UserError
 
@@ -23,29 +25,45 @@ def read_lines(path: Path, *, western: bool = False) -> list[str]:
         western: whether it is known to come in Western European (cp1252) as well; no other file is
             guessed to be.
     """
-    try:
+    with readable(path):
         content = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}.") from error
     if western:
         content = _from_western(content)
     return list(text_lines(path, io.BytesIO(content)))
 
 
-def named_columns(file: Path, columns: Sequence[Column]) -> tuple[Path, list[Column]]:
+def split_columns(file: Path) -> tuple[Path, str]:
     """Take ``FILE:COLUMN,COLUMN`` apart; a file of that very name comes first."""
-    name, colon, given = str(file).rpartition(":")
-    asked: Sequence[str | None] = [None] * len(columns)
+    name, colon, columns = str(file).rpartition(":")
     if colon and not file.is_file() and Path(name).is_file():
-        file, asked = Path(name), given.split(",")
-        if len(asked) != len(columns) or not all(asked):
-            roles = ",".join(column.role for column in columns)
-            raise UserError(f"{file}: name {len(columns)} columns after the file: {file}:{roles}.")
-    option = f"{file.name}:{','.join(['COLUMN'] * len(columns))}"
-    return file, [
+        return Path(name), columns
+    return file, ""
+
+
+def named_columns(file: Path, columns: Sequence[Column]) -> tuple[Path, list[Column]]:
+    """The file of ``FILE`` or ``FILE:COLUMN,COLUMN``, and its columns as they were asked for."""
+    path, given = split_columns(file)
+    asked: Sequence[str | None] = [None] * len(columns)
+    if path != file:
+        asked = [column or None for column in given.split(",")]
+    if len(asked) != len(columns) or (path != file and None in asked):
+        roles = ",".join(column.role for column in columns)
+        raise UserError(f"{file}: name {len(columns)} columns after the file: {path}:{roles}.")
+    option = f"{path.name}:{','.join(['COLUMN'] * len(columns))}"
+    return path, [
         replace(column, asked=place, option=option)
         for column, place in zip(columns, asked, strict=True)
     ]
+
+
+def check_table(file: Path, columns: Sequence[Column]) -> None:
+    """Refuse at once, from its beginning, a file that has not the columns."""
+    path, wanted = named_columns(file, columns)
+    if not path.is_file():
+        raise UserError(f"{path} is not a file.")
+    if is_light(path):
+        with readable(path), path.open("rb") as raw:
+            open_table(path, raw, wanted, doubtful=False)
 
 
 def read_table(path: Path, columns: Sequence[Column]) -> Iterator[tuple[int, Sequence[Any]]]:
@@ -55,15 +73,12 @@ def read_table(path: Path, columns: Sequence[Column]) -> Iterator[tuple[int, Seq
     """
     if not path.is_file():
         raise UserError(f"{path} is not a file.")
-    try:
-        with path.open("rb") as raw:
-            table = open_table(path, raw, columns, doubtful=False)
-            say(f"{path}: {table.told}.")
-            for number, values in table:
-                if values is not None:
-                    yield number, values
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}.") from error
+    with readable(path), path.open("rb") as raw:
+        table = open_table(path, raw, columns, doubtful=False)
+        say(f"{path}: {table.told}.")
+        for number, values in table:
+            if values is not None:
+                yield number, values
     if table.ragged:
         say(f"{path}: {table.ragged:,} lines have too many or too few cells and were left out.")
 
