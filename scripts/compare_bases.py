@@ -20,7 +20,7 @@ from pathlib import Path
 
 from record_run import RESULTS, keep
 
-STEPS = 250
+STEPS, SCORE = 250, "eval_STS-B_spearman"
 SHARED = {"max_steps": STEPS, "eval_steps": STEPS, "heldout": 500}
 METHODS = {"simcse": {"method": "simcse"}, "clusterns": {"method": "clusterns", "sigma": 0.4}}
 
@@ -55,10 +55,14 @@ def train(corpus: str, model: str, method: str, seed: int, output: Path) -> None
     subprocess.run(command, check=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
 
 
-def scores(base: Path, method: str) -> list[float]:
+def scores(base: Path, method: str) -> dict[int, float]:
     """Spearman x 100 at the end of every recorded run, by seed."""
-    files = sorted(base.glob(f"{method}-*/results.json"))
-    return [100 * json.loads(file.read_text("utf-8"))["best_score"] for file in files]
+    found = {}
+    for file in base.glob(f"{method}-*/metrics.jsonl"):
+        lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+        last = [line[SCORE] for line in lines if SCORE in line][-1]
+        found[int(file.parent.name.rpartition("-")[2])] = 100 * last
+    return dict(sorted(found.items()))
 
 
 def untrained(base: Path) -> float:
@@ -67,13 +71,14 @@ def untrained(base: Path) -> float:
 
 
 def write_table() -> None:
-    """Every base's scores; the last base against the first, where both have all their runs."""
+    """Every base's scores by seed, and the last base against the first."""
     folder = RESULTS / "base"
     bases = sorted(each for each in folder.iterdir() if each.is_dir())
     lines = [
         f"# STS-B dev after {STEPS} steps, from every base",
         "",
-        "Spearman x 100, one number a seed, then mean and range. Written by `scripts/compare_bases.py`.",
+        "Spearman x 100 by seed. Written by `scripts/compare_bases.py`. The seed chooses the sentences and their",
+        "crops: bases are compared on the seeds that both have.",
         "",
         f"| base | untrained | {' | '.join(METHODS)} |",
         "|---|---:|" + "---|" * len(METHODS),
@@ -86,21 +91,31 @@ def write_table() -> None:
     (folder / "README.md").write_text("\n".join(lines) + "\n", "utf-8")
 
 
-def _cell(values: list[float]) -> str:
-    if not values:
-        return ""
-    each = ", ".join(f"{value:.1f}" for value in values)
-    return f"{each}: **{statistics.mean(values):.1f}** ({max(values) - min(values):.1f})"
+def _cell(found: dict[int, float]) -> str:
+    if not found:
+        return "not run"
+    each = ", ".join(f"{score:.1f} ({seed})" for seed, score in found.items())
+    return f"{each}; mean {statistics.mean(found.values()):.1f}" if len(found) > 1 else each
 
 
 def _verdict(old: Path, new: Path, method: str) -> str:
+    """The mean gain, whether it is more than the seeds' range, and the gain of every seed."""
     before, after = scores(old, method), scores(new, method)
-    if not before or not after:
-        return f"- {method}: not run from both."
-    gain = statistics.mean(after) - statistics.mean(before)
-    spread = max(max(values) - min(values) for values in (before, after))
-    word = "more" if gain > spread else "not more"
-    return f"- {method}: {gain:+.1f} from {old.name} to {new.name}, {word} than the seeds' range ({spread:.1f})."
+    seeds = sorted(before.keys() & after.keys())
+    if not seeds:
+        return f"- {method}: no seed was run from both."
+    gains = [after[seed] - before[seed] for seed in seeds]
+    spread = max(
+        max(found[seed] for seed in seeds) - min(found[seed] for seed in seeds)
+        for found in (before, after)
+    )
+    gain = statistics.mean(gains)
+    word = "more" if gain > spread and len(seeds) > 1 else "not more"
+    each = ", ".join(f"{each:+.1f}" for each in gains)
+    return (
+        f"- {method}: {gain:+.1f} from {old.name} to {new.name} ({each}), {word} than the range over "
+        f"{len(seeds)} seeds ({spread:.1f})."
+    )
 
 
 if __name__ == "__main__":
