@@ -19,6 +19,15 @@ def shared_data() -> Path:
     return Path(folder)
 
 
+@pytest.fixture(scope="session")
+def shared_models(shared_data: Path) -> Path:
+    """The folder of real models, named by CLUSTERNS_MODELS or beside that of the data."""
+    folder = Path(os.environ.get("CLUSTERNS_MODELS") or shared_data.parent / "models")
+    if not (folder / "all-MiniLM-L6-v2").is_dir():
+        pytest.skip("needs all-MiniLM-L6-v2: scripts/fetch_reference_models.py, CLUSTERNS_MODELS")
+    return folder
+
+
 FAMILIES = {
     "bert": ("BertConfig", "BertForMaskedLM"),
     "roberta": ("RobertaConfig", "RobertaForMaskedLM"),
