@@ -62,9 +62,14 @@ def hushed(on: bool = True) -> Iterator[None]:
         _hushed.reset(before)
 
 
+def speaking() -> bool:
+    """Whether status is printed: of several processes only the first one speaks."""
+    return os.environ.get("RANK", "0") == "0" and not _hushed.get()
+
+
 def say(message: str) -> None:
     """Print one line of status; of several processes only the first one speaks."""
-    if os.environ.get("RANK", "0") == "0" and not _hushed.get():
+    if speaking():
         status.print(message, soft_wrap=True)
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -220,6 +221,8 @@ HEAVY = "torch", "transformers", "datasets", "sklearn", "scipy", "pandas", "sent
         ["evaluate", "minibert", "--output", "r.txt"],
         ["evaluate", "minibert", "--data", "no/folder"],
         ["evaluate", "minibert", "--pairs", "no.csv"],
+        ["evaluate", "minibert", "--pairs", "bad.csv"],
+        ["evaluate", "minibert", "--suite", "transfer", "--data", "."],
         ["compare", "no/such/run"],
         ["compare", ".", "--output", "x.png"],
         ["compare", "--help"],
@@ -233,8 +236,14 @@ def test_refusals_load_nothing_heavy(arguments: list[str], tmp_path: Path) -> No
         "try:\n    app(sys.argv[1:])\nexcept (UserError, SystemExit) as error:\n"
         f"    print('LOADED', [m for m in {HEAVY} if m in sys.modules], type(error).__name__)\n"
     )
+    (tmp_path / "bad.csv").write_text("sentence1,sentence2,score\na,b,much\n")
+    nowhere = {"HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(tmp_path), "CLUSTERNS_DATA": ""}
     ended = subprocess.run(
-        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, cwd=tmp_path
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, **nowhere},
     )
     expected = "SystemExit" if "--help" in arguments else "UserError"
     assert f"LOADED [] {expected}" in ended.stdout, ended.stdout + ended.stderr

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clusterns.console import hushed, say, status
+from clusterns.console import hushed, say, speaking, status
 from clusterns.errors import UserError
 from clusterns.evaluation.data.catalogue import SUITES
 from clusterns.evaluation.data.find import EvaluationData
-from clusterns.evaluation.data.own import check_own
 from clusterns.evaluation.plan import MTEB, Job, Plan, find_jobs
 from clusterns.evaluation.results.results import Results
 from clusterns.evaluation.results.store import FOLDER, READING, Kept, find_kept, join
@@ -95,13 +94,14 @@ def evaluate(
     Raises:
         UserError: something that the caller can mend, in one sentence.
     """
-    plan = plan_evaluation(
+    with hushed(quiet):
+        plan = plan_evaluation(
         model, suites, data=data, pairs=pairs, labelled=labelled, queries=queries, pooling=pooling,
         name=name, max_length=max_length, device=device, dtype=dtype, prompt_name=prompt_name,
         truncate_dim=truncate_dim, batch_size=batch_size, seeds=seeds, cache=cache,
         mteb_tasks=mteb_tasks, again=again,
-    )  # fmt: skip
-    return plan.run(quiet=quiet)
+        )  # fmt: skip
+        return plan.run()
 
 
 def plan_evaluation(
@@ -125,12 +125,9 @@ def plan_evaluation(
     mteb_tasks: Sequence[str] = (),
     again: bool = False,
 ) -> EvaluationPlan:
-    """Check all that can be checked in no time; the arguments are those of :func:`evaluate`."""
-    named = {"pairs": pairs, "labelled": labelled, "queries": queries}
-    own = [(kind, path) for kind, files in named.items() for path in _paths(files)]
-    for kind, path in own:
-        check_own(kind, path)
-    asked = [suites] if isinstance(suites, str) else list(suites or ([] if own else DEFAULT_SUITES))
+    """Check the call and find all data; the arguments are those of :func:`evaluate`."""
+    none = () if _paths(pairs) + _paths(labelled) + _paths(queries) else DEFAULT_SUITES
+    asked = [suites] if isinstance(suites, str) else list(suites or none)
     for suite in asked:
         if suite not in (*SUITES, MTEB, ALL):
             known = ", ".join((*SUITES, MTEB, ALL))
@@ -142,7 +139,8 @@ def plan_evaluation(
         mteb_version()
         tasks = tuple(mteb_tasks) or DEFAULT_TASKS
     chosen = [suite for suite in SUITES if suite in asked or ALL in asked]
-    found = EvaluationData(Path(data) if data is not None else None)
+    place = EvaluationData(Path(data) if data is not None else None)
+    found = find_jobs(chosen, place, _own_sets(pairs, labelled, queries), tasks)
     reading = {
         "pooling": pooling,
         "max_length": max_length,
@@ -152,7 +150,7 @@ def plan_evaluation(
         "truncate_dim": truncate_dim,
     }
     return EvaluationPlan(
-        str(model), name or str(model), reading, chosen, tasks, own, found, batch_size, seeds,
+        str(model), name or str(model), reading, found, tasks, batch_size, seeds,
         Path(cache) if cache is not None else None, again,
     )  # fmt: skip
 
@@ -165,19 +163,15 @@ class EvaluationPlan:
     name: str
     reading: dict[str, Any]
     """How the model is read: the arguments of ``load_model``."""
-    suites: list[str]
+    found: Plan
     mteb_tasks: Sequence[str]
-    own: list[tuple[str, Path]]
-    data: EvaluationData
     batch_size: int
     seeds: int
     cache: Path | None
     again: bool
 
-    def run(self, *, quiet: bool = False) -> Results:
-        """Find all data, say what will run, and run it, keeping each result as it comes."""
-        with hushed(quiet):
-            found = find_jobs(self.suites, self.data, self._own_sets(), self.mteb_tasks)
+    def run(self) -> Results:
+        """Say what will run, and run it, keeping each result as it comes."""
         if self.mteb_tasks:
             from clusterns.evaluation.mteb_suite import check_tasks
 
@@ -188,7 +182,7 @@ class EvaluationPlan:
         from clusterns.vectors.models import load_model
 
         encoder = load_model(self.model, **self.reading)
-        bars = status.is_terminal and not quiet
+        bars = speaking() and status.is_terminal
         embed = Embedder(encoder, self.batch_size, progress=bars, cache=self.cache)
         facts = {
             "model": self.model,
@@ -196,9 +190,9 @@ class EvaluationPlan:
             **{key: self.reading[key] for key in READING},
             "max_length": encoder.max_seq_length,
         }
-        return self._run(found, embed, facts, quiet)
+        return self._run(embed, facts)
 
-    def _run(self, found: Plan, embed: Embedder, facts: dict[str, Any], quiet: bool) -> Results:
+    def _run(self, embed: Embedder, facts: dict[str, Any]) -> Results:
         from clusterns.evaluation.suites import Bench, run_job, settings_of
 
         folder = self._folder(facts["fingerprint"])
@@ -211,14 +205,14 @@ class EvaluationPlan:
                 job.suite, job.name, job.digest, self.name, dict(facts), settings, record, {}
             )
 
-        wanted = {job: empty(job) for job in found.jobs}
+        wanted = {job: empty(job) for job in self.found.jobs}
         kept = {} if self.again else {
             job: earlier
             for job, one in wanted.items()
             if (earlier := find_kept(folder, one)) is not None
         }  # fmt: skip
-        if not quiet:
-            found.table(list(kept)).show(status)
+        if speaking():
+            self.found.table(list(kept)).show(status)
         done: list[Kept] = []
         for job, one in wanted.items():
             if job in kept:
@@ -251,15 +245,15 @@ class EvaluationPlan:
             return run / FOLDER
         return cache_folder(FOLDER) / fingerprint
 
-    def _own_sets(self) -> list[AnySet]:
-        from clusterns.evaluation.data import own
 
-        readers: dict[str, Callable[[Path], AnySet]] = {
-            "pairs": own.read_scored_pairs,
-            "labelled": own.read_labelled_texts,
-            "queries": own.read_queries,
-        }
-        return [readers[kind](path) for kind, path in self.own]
+def _own_sets(pairs: Files, labelled: Files, queries: Files) -> list[AnySet]:
+    from clusterns.evaluation.data import own
+
+    return [
+        *map(own.read_scored_pairs, _paths(pairs)),
+        *map(own.read_labelled_texts, _paths(labelled)),
+        *map(own.read_queries, _paths(queries)),
+    ]
 
 
 def _paths(files: Files) -> list[Path]:

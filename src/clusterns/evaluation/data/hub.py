@@ -60,9 +60,11 @@ class HubSet:
         return LabelledTexts(_clean(texts[0]), numbers, partners, name, self.where)
 
     def _columns(self, split: str) -> list[list[Any]]:
-        from datasets import load_dataset
-
         folder = _folder(self.repo, self.revision, self.config)
+
+        from datasets import disable_progress_bars, load_dataset
+
+        disable_progress_bars()  # of reading what is there by now
         try:
             rows = load_dataset(folder, self.config, split=split)
             return [list(rows[column]) for column in self.columns]
