@@ -125,7 +125,9 @@ def test_an_evaluation_goes_on_where_it_was(
         return compute(bench, job)  # type: ignore[arg-type]
 
     monkeypatch.setattr(suites, "run_job", killed_after_two)
-    CliRunner().invoke(app, [str(a_run), *map(str, own)])
+    stopped = CliRunner().invoke(app, [str(a_run), *map(str, own)])
+    assert stopped.exit_code == 130
+    assert "the same command goes on" in stopped.stderr
     assert done == ["pairs", "texts"]
     assert len(list((a_run / "evaluation").rglob("*.json"))) == 2
     done.clear()
@@ -160,6 +162,47 @@ def test_what_is_missing_is_left_out(
     }
     assert suites["sts"].average is None
     assert "MPQA" in suites["transfer"].missing
+
+
+def test_a_set_that_fails_does_not_stop_the_others(
+    tmp_path: Path, vectors: Path, own: list[object]
+) -> None:
+    few = tmp_path / "few.tsv"
+    few.write_text("label\ttext\na\tcat\nb\tcat\nc\tcat\n")
+    asked = ["--labelled", few, *own, "--output", tmp_path / "r.json"]
+    kmeans = "clusterns.evaluation.suites.cluster"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kmeans, fails)
+        shown = run(vectors, *asked)
+        assert "few is left out: too few" in shown
+        assert list(Results.read(tmp_path / "r.json").suites["own"].sets) == ["pairs", "queries"]
+        with pytest.raises(UserError, match="too few"):
+            run(vectors, "--labelled", few)
+
+
+def fails(*_: object) -> object:
+    raise UserError("too few")
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "kept"),
+    [
+        ("--truncate-dim", 2, {"truncate_dim": 2, "dimension": 2}),
+        ("--max-length", 7, {"max_length": 7, "dimension": 3}),
+        ("--dtype", "bfloat16", {"dtype": "bfloat16", "dimension": 3}),
+    ],
+)
+def test_how_a_model_is_read_goes_on_record(
+    tmp_path: Path,
+    vectors: Path,
+    own: list[object],
+    option: str,
+    value: object,
+    kept: dict[str, object],
+) -> None:
+    run(vectors, *own[:2], option, value, "--output", tmp_path / "r.json")
+    model = Results.read(tmp_path / "r.json").model
+    assert {key: model[key] for key in kept} == kept
 
 
 def test_json_is_all_that_is_on_stdout(vectors: Path, own: list[object]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -163,7 +164,11 @@ def evaluate(
     from clusterns.tables import write_tables
 
     quiet_libraries()
-    results = plan.run()
+    try:
+        results = plan.run()
+    except KeyboardInterrupt:
+        say("Stopped. What is done is kept: the same command goes on.")
+        sys.exit(130)
     tables = results_tables([results])
     if as_json:
         answer_json(results.plain())
