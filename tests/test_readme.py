@@ -1,4 +1,4 @@
-"""The README's script, run as it stands."""
+"""The README's scripts, run as they stand."""
 
 from __future__ import annotations
 
@@ -14,11 +14,19 @@ README = Path(__file__).parents[1] / "README.md"
 WORDS = "river town music cell planet engine king harbour winter protein market song law".split()
 
 
-def test_the_readmes_script_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (script,) = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
-    assert len(script.strip().splitlines()) <= 15
+def scripts() -> list[str]:
+    return re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+
+
+def corpus(count: int, words: int) -> list[str]:
     generator = random.Random(0)
-    lines = [" ".join(generator.choices(WORDS, k=5)) for _ in range(70)]
+    return [" ".join(generator.choices(WORDS, k=words)) for _ in range(count)]
+
+
+def test_the_readmes_script_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (script,) = (each for each in scripts() if "SentenceTransformerTrainer(" in each)
+    assert len(script.strip().splitlines()) <= 15
+    lines = corpus(70, words=5)
     (tmp_path / "corpus.txt").write_text("\n".join(lines))
     (tmp_path / "script.py").write_text(script)
     monkeypatch.chdir(tmp_path)
@@ -27,3 +35,20 @@ def test_the_readmes_script_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert names["loss"].centroids.step == 3 * 2  # three epochs of two whole batches
     model = SentenceTransformer("runs/script/model")
     assert (model.encode(lines[0]) == names["model"].encode(lines[0])).all()
+
+
+def test_the_readmes_functions_do_what_the_commands_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (script,) = (each for each in scripts() if "encode(" in each)
+    (tmp_path / "corpus.txt").write_text("\n".join(corpus(300, words=8)))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
+    exec(
+        script.replace('{"max_steps": 200}', '{"max_steps": 2, "batch_size": 8, "clusters": 4}'), {}
+    )
+    scores = [float(line.split()[0]) for line in capsys.readouterr().out.splitlines()]
+    assert len(scores) == 3
+    assert scores == sorted(scores, reverse=True)
+    assert (tmp_path / "vectors" / "complete.json").is_file()

@@ -12,7 +12,9 @@ if "GOMP_SPINCOUNT" not in os.environ:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 if TYPE_CHECKING:
+    from clusterns.api.encode import encode as encode
     from clusterns.api.evaluate import evaluate as evaluate
+    from clusterns.api.search import search as search
     from clusterns.api.train import train as train
     from clusterns.encoder.base import load_base as load_base
     from clusterns.losses.cluster_ns import ClusterNSLoss as ClusterNSLoss
@@ -21,11 +23,21 @@ if TYPE_CHECKING:
 _HOMES = {
     "ClusterNSLoss": "clusterns.losses.cluster_ns",
     "ContrastiveLoss": "clusterns.losses.contrastive",
+    "encode": "clusterns.api.encode",
     "evaluate": "clusterns.api.evaluate",
     "load_base": "clusterns.encoder.base",
+    "search": "clusterns.api.search",
     "train": "clusterns.api.train",
 }
-__all__ = ["ClusterNSLoss", "ContrastiveLoss", "evaluate", "load_base", "train"]
+__all__ = [
+    "ClusterNSLoss",
+    "ContrastiveLoss",
+    "encode",
+    "evaluate",
+    "load_base",
+    "search",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:

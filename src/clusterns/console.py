@@ -14,10 +14,13 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 # Control characters but line ends and tabs, and those that turn the direction of writing.
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -50,11 +53,12 @@ answers = SafeConsole()
 # What the first process of a machine finds wrong, it finds within seconds of the others.
 PATIENCE = 15.0
 _hushed = ContextVar("hushed", default=False)
+_verbose = False
 
 
 @contextmanager
 def hushed(on: bool = True) -> Iterator[None]:
-    """Within the block no status is printed; errors are."""
+    """Within the block no status is printed and no bar is drawn; errors are."""
     before = _hushed.set(on or _hushed.get())
     try:
         yield
@@ -65,6 +69,25 @@ def hushed(on: bool = True) -> Iterator[None]:
 def speaking() -> bool:
     """Whether status is printed: of several processes only the first one speaks."""
     return os.environ.get("RANK", "0") == "0" and not _hushed.get()
+
+
+def speak_up(on: bool) -> None:
+    """From now on say all there is to know, or no more than usual."""
+    global _verbose
+    _verbose = on
+
+
+def is_verbose() -> bool:
+    """Whether the user wants to know all: what the libraries say, and where an error comes from."""
+    return _verbose
+
+
+def bar(iterable: Iterable[Any] | None = None, *, shown: bool = True, **options: Any) -> tqdm[Any]:
+    """A progress bar of tqdm; only on a terminal, and not where the user wants none."""
+    from tqdm import tqdm
+
+    # None: where stderr is no terminal, there is none.
+    return tqdm(iterable, disable=None if shown and speaking() else True, **options)
 
 
 def say(message: str) -> None:

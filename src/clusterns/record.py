@@ -28,12 +28,13 @@ def make_record(**more: Any) -> dict[str, Any]:
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "machine": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "versions": {name: _version(name) for name in LIBRARIES},
+        "versions": {name: installed_version(name) for name in LIBRARIES},
         **more,
     }
 
 
-def _version(name: str) -> str | None:
+def installed_version(name: str) -> str | None:
+    """The version of an installed package."""
     try:
         return version(name)
     except PackageNotFoundError:  # run from a source tree that is not installed

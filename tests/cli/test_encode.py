@@ -62,7 +62,7 @@ def test_the_printed_lines_open_what_was_written(
 ) -> None:
     output = tmp_path / "out"
     code, out, err = run(
-        corpus, "--model", model, "--output", output, "--format", form, "--shard-size", 2,
+        model, corpus, "--output", output, "--format", form, "--shard-size", 2,
         "--column", "body", "--batch-size", 2,
     )  # fmt: skip
     assert code == 0, err
@@ -82,7 +82,7 @@ def test_the_printed_lines_open_what_was_written(
 def test_shares_say_what_is_still_to_come(
     run: Run, corpus: Path, model: Path, tmp_path: Path
 ) -> None:
-    arguments = [corpus, "--model", model, "--output", tmp_path / "out", "--shard-size", 1]
+    arguments = [model, corpus, "--output", tmp_path / "out", "--shard-size", 1]
     arguments += ["--column", "body", "--id-column", "key"]
     code, out, err = run(*arguments, "--shard", "1/3")
     assert (code, out) == (0, "")
@@ -101,7 +101,7 @@ def test_a_stop_says_how_to_go_on(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(encoding, "encode_corpus", stopped)
-    code, _, err = run(corpus, "--model", model, "--output", tmp_path / "out")
+    code, _, err = run(model, corpus, "--output", tmp_path / "out")
     assert code == 130
     assert "go on with the same command" in err
 
@@ -117,12 +117,15 @@ def test_a_stop_says_how_to_go_on(
         (["--device", "cpu", "--device", "cuda:99"], "--device cuda:99: "),
         (["--shard-size", "0"], "--shard-size"),
         (["--precision", "int4"], "--precision"),
+        (["--dtype", "int4"], "--dtype"),
+        (["--prompt-name", "subject"], "--prompt-name subject: the prompts of"),
+        (["--truncate-dim", "9999"], "--truncate-dim 9999: the vectors of"),
     ],
 )
 def test_bad_input_is_one_sentence_and_nothing_is_written(
     options: list[str], says: str, run: Run, corpus: Path, model: Path, tmp_path: Path
 ) -> None:
-    code, out, err = run(corpus, "--model", model, "--output", tmp_path / "out", *options)
+    code, out, err = run(model, corpus, "--output", tmp_path / "out", *options)
     assert (code, out) == (2, "")
     assert says in err
     assert "Traceback" not in err
@@ -133,12 +136,47 @@ def test_another_model_is_refused(
     run: Run, corpus: Path, model: Path, tiny_bert: Path, tmp_path: Path
 ) -> None:
     arguments = [corpus, "--output", tmp_path / "out", "--column", "body"]
-    assert run(*arguments, "--model", model)[0] == 0
+    assert run(model, *arguments)[0] == 0
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    code, _, err = run(*arguments, "--model", tiny_bert, "--pooling", "cls")
+    code, _, err = run(tiny_bert, *arguments, "--pooling", "cls")
     assert code == 2
     assert f"holds vectors of another model ({model}, fingerprint" in err.replace("\n", "")
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
+
+
+def test_the_model_came_as_an_option_before(
+    run: Run, corpus: Path, model: Path, tmp_path: Path
+) -> None:
+    arguments = ["--output", tmp_path / "out", "--column", "body"]
+    assert run(corpus, "--model", model, *arguments)[0] == 0
+    code, _, err = run(model, corpus, *arguments)
+    assert code == 0
+    assert "0 of 5 texts were encoded" in err
+    code, _, err = run(model, *arguments)
+    assert code == 2
+    assert "name the text as well: clusterns encode MODEL CORPUS --output DIR" in err
+
+
+def test_quiet_leaves_the_result(run: Run, corpus: Path, model: Path, tmp_path: Path) -> None:
+    code, out, err = run(model, corpus, "--output", tmp_path / "o", "--column", "body", "--quiet")
+    assert (code, err) == (0, "")
+    assert out.startswith("5 texts in 1 parquet shards")
+
+
+def test_prompt_and_first_numbers_reach_the_vectors(
+    run: Run, corpus: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    plain = load_model(str(tiny_bert), "mean", device="cpu")
+    plain.prompts = {"title": "a title: "}
+    plain.save(str(tmp_path / "m"))
+    options = ["--prompt-name", "title", "--truncate-dim", 5, "--no-text", "--format", "npy"]
+    code, _, err = run(
+        tmp_path / "m", corpus, "--output", tmp_path / "o", "--column", "body", *options
+    )
+    assert code == 0, err
+    expected = plain.encode([f"a title: {text}" for text in TEXTS])[:, :5]
+    np.testing.assert_allclose(np.load(tmp_path / "o" / "shard-00000.npy"), expected, atol=1e-5)
+    assert not list((tmp_path / "o").glob("texts-*"))
 
 
 def test_help_teaches(run: Run) -> None:

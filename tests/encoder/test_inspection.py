@@ -1,15 +1,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Pooling, WordEmbeddings
+from sentence_transformers.sentence_transformer.modules import (
+    Pooling,
+    StaticEmbedding,
+    WordEmbeddings,
+)
 from sentence_transformers.sentence_transformer.modules.tokenizer import WhitespaceTokenizer
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
 
+from clusterns.encoder.averages import averaged_encoder
 from clusterns.encoder.base import load_base
-from clusterns.encoder.inspection import inspect_text
+from clusterns.encoder.inspection import Piece, inspect_text
 from clusterns.encoder.prompt import prompt_encoder
 from clusterns.errors import UserError
 
@@ -64,7 +73,55 @@ def test_what_is_cut_is_shown(tiny_bert: Path) -> None:
     assert (seen.cut, seen.cut_tokens) == ("two two.", 3)
 
 
-def test_a_model_without_such_tokens_is_refused() -> None:
-    words = WordEmbeddings(WhitespaceTokenizer(["pad", "one"]), torch.zeros(2, 3))
-    with pytest.raises(UserError, match="fast tokenizer"):
-        inspect_text(SentenceTransformer(modules=[words, Pooling(3)]), "one")
+@pytest.mark.parametrize(
+    ("pooling", "said", "counted"),
+    [
+        ("max", "max", ["[CLS]", "one", "two", "[SEP]"]),
+        ("lasttoken", "lasttoken", ["[SEP]"]),
+        (
+            "first-last-avg",
+            "mean over tokens and layers 1, 2 of 2",
+            ["[CLS]", "one", "two", "[SEP]"],
+        ),
+        ("embedding-avg", "mean over tokens and layers 0 of 2", ["[CLS]", "one", "two", "[SEP]"]),
+    ],
+)
+def test_poolings_in_words(tiny_bert: Path, pooling: Any, said: str, counted: list[str]) -> None:
+    model = averaged_encoder(str(tiny_bert), pooling)
+    assert inspect_text(model, "one two").pooling == said
+    assert pooled_tokens(model, "one two") == counted
+
+
+def test_two_poolings_side_by_side(tiny_bert: Path) -> None:
+    plain = load_base(str(tiny_bert), "mean")
+    width = plain.get_embedding_dimension()
+    both = SentenceTransformer(modules=[plain[0], Pooling(width, ("cls", "lasttoken"))])
+    assert inspect_text(both, "one two").pooling == "cls+lasttoken"
+    assert pooled_tokens(both, "one two") == ["[CLS]", "[SEP]"]
+
+
+def test_word_vectors_show_which_words_they_know() -> None:
+    words = WordEmbeddings(
+        WhitespaceTokenizer(["pad", "one", "two"], stop_words=()), torch.zeros(3, 3)
+    )
+    seen = inspect_text(SentenceTransformer(modules=[words, Pooling(3)]), "One, nine two")
+    assert seen.pieces == (
+        Piece("one", "sentence", True),
+        Piece("nine", "unknown", False),
+        Piece("two", "sentence", True),
+    )
+    assert seen.pooling == "mean"
+
+
+def test_static_vectors() -> None:
+    tokenizer = Tokenizer(WordLevel({"[UNK]": 0, "one": 1}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=3)])
+    assert pooled_tokens(model, "one nine") == ["one", "[UNK]"]
+    assert inspect_text(model, "one").pooling == "mean of static vectors"
+
+
+def test_a_model_without_a_pooling_is_refused(tiny_bert: Path) -> None:
+    plain = load_base(str(tiny_bert), "mean")
+    with pytest.raises(UserError, match="can be inspected"):
+        inspect_text(SentenceTransformer(modules=[plain[0]]), "one")

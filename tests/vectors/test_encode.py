@@ -15,6 +15,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import quantize_embeddings
 
+from clusterns import locks
 from clusterns.errors import UserError
 from clusterns.vectors import encode as run_module
 from clusterns.vectors.encode import encode_corpus
@@ -101,6 +102,26 @@ def test_shares_in_one_folder(corpus: Path, model: SentenceTransformer, tmp_path
     second = run(corpus, model, tmp_path / "parts", share=Share(0, 2))
     assert (second.encoded, second.missing) == (70, [])
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+def test_a_share_is_made_by_one_process_at_a_time(
+    corpus: Path, model: SentenceTransformer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks, "WAIT", 0.1)
+    writes: list[int] = []
+
+    def meanwhile(shards: Shards, number: int, *arguments: Any) -> None:
+        monkeypatch.setattr(Shards, "write", write)
+        with pytest.raises(UserError, match="share 1 of 2 is in use by process"):
+            run(corpus, model, tmp_path / "out", share=Share(1, 2))
+        run(corpus, model, tmp_path / "out", share=Share(0, 2))  # another may go on
+        writes.append(number)
+        write(shards, number, *arguments)
+
+    write = Shards.write
+    monkeypatch.setattr(Shards, "write", meanwhile)
+    assert run(corpus, model, tmp_path / "out", share=Share(1, 2)).missing == []
+    assert writes == [1]
 
 
 KILLED = """

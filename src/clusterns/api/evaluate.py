@@ -17,6 +17,7 @@ from clusterns.evaluation.results.results import Results
 from clusterns.evaluation.results.store import FOLDER, READING, Kept, find_kept, join
 from clusterns.files import cache_folder
 from clusterns.record import make_record
+from clusterns.vectors.place import check_model
 from clusterns.vectors.settings import DType
 
 if TYPE_CHECKING:
@@ -132,6 +133,7 @@ def plan_evaluation(
         if suite not in (*SUITES, MTEB, ALL):
             known = ", ".join((*SUITES, MTEB, ALL))
             raise UserError(f"there is no suite {suite!r}: choose from {known}.")
+    check_model(str(model), pooling)
     tasks: Sequence[str] = ()
     if MTEB in asked:
         from clusterns.evaluation.mteb_suite import DEFAULT_TASKS, mteb_version

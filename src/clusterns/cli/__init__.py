@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+import traceback
+from typing import Annotated
 
 import typer
 
+from clusterns.cli.common import common
 from clusterns.cli.compare import compare
 from clusterns.cli.data import data
 from clusterns.cli.encode import encode
@@ -19,13 +22,13 @@ from clusterns.cli.search import search
 from clusterns.cli.similar import similar
 from clusterns.cli.topics import topics
 from clusterns.cli.train import train
-from clusterns.console import complain
+from clusterns.console import complain, is_verbose
 from clusterns.errors import UserError
 
+PROGRAM = "clusterns"
 app = typer.Typer(
     help="Train sentence embeddings from plain text, without labels.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -34,14 +37,34 @@ COMMANDS = (
     explore, inspect,
 )  # fmt: skip
 for command in COMMANDS:
-    app.command()(command)
+    app.command()(common(command))
 app.add_typer(data, name="data")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from clusterns.record import installed_version
+
+        typer.echo(f"{PROGRAM} {installed_version(PROGRAM) or 'from a source tree'}")
+        raise typer.Exit
+
+
+@app.callback()
+def program(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+    ] = False,
+) -> None:
+    """Train sentence embeddings from plain text, without labels."""
 
 
 def main() -> None:
     """Run the program: a user's error is one sentence and exit code 2."""
     try:
-        app()
+        app(prog_name=PROGRAM)
     except UserError as error:
+        if is_verbose():
+            traceback.print_exc()
         complain(str(error))
         sys.exit(2)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from enum import Enum
 from pathlib import Path
@@ -10,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clusterns.cli.options import MODEL_HELP, Column, MaxLength, Pooling
+from clusterns.cli.options import (
+    Column,
+    DType,
+    Dtype,
+    MaxLength,
+    Model,
+    Pooling,
+    PromptName,
+    TruncateDim,
+)
+from clusterns.console import answers, say
+from clusterns.errors import UserError
 
 if TYPE_CHECKING:
     from clusterns.vectors.encode import EncodeReport
@@ -35,22 +45,18 @@ class Precision(str, Enum):
 
 
 def encode(
+    model: Model,
     corpus: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
+            metavar="CORPUS...",
             help="Text to encode: .txt, .jsonl, .csv, .tsv or .parquet files (also .gz, .xz, "
             ".zst), folders of them, or Hub datasets as owner/name[:config[:split]]. Every line or "
             "row gets a vector, in order; one without text gets that of the empty text.",
             show_default=False,
         ),
-    ],
-    model: Annotated[
-        str,
-        typer.Option(
-            help=MODEL_HELP,
-            show_default=False,
-        ),
-    ],
+    ] = None,
+    *,
     output: Annotated[
         Path,
         typer.Option(
@@ -59,11 +65,14 @@ def encode(
             show_default=False,
         ),
     ],
+    model_: Annotated[
+        str | None, typer.Option("--model", help="Before MODEL came first.", hidden=True)
+    ] = None,
     format: Annotated[
         Format,
         typer.Option(
-            help="parquet: shard-00000.parquet with the columns id and embedding. npy: "
-            "shard-00000.npy with the vectors and ids-00000.npy."
+            help="parquet: shard-00000.parquet with the columns id, text and embedding. npy: "
+            "shard-00000.npy with the vectors, ids-00000.npy, texts-00000.parquet."
         ),
     ] = Format.parquet,
     shard: Annotated[
@@ -76,7 +85,9 @@ def encode(
     shard_size: Annotated[
         int, typer.Option(min=1, help="Texts a shard; at most one shard is lost by a stop.")
     ] = 50_000,
-    normalize: Annotated[bool, typer.Option("--normalize", help="Vectors of length 1.")] = False,
+    normalise: Annotated[
+        bool, typer.Option("--normalise", "--normalize", help="Vectors of length 1.")
+    ] = False,
     precision: Annotated[
         Precision,
         typer.Option(
@@ -95,12 +106,18 @@ def encode(
             show_default=False,
         ),
     ] = None,
+    text: Annotated[
+        bool,
+        typer.Option("--text/--no-text", help="Keep the texts beside their vectors, for a search."),
+    ] = True,
     batch_size: Annotated[
         int,
         typer.Option(min=1, help="Texts a forward pass; may differ when you go on."),
     ] = 32,
     pooling: Pooling = None,
     max_length: MaxLength = None,
+    prompt_name: PromptName = None,
+    truncate_dim: TruncateDim = None,
     device: Annotated[
         list[str] | None,
         typer.Option(
@@ -109,72 +126,65 @@ def encode(
             show_default=False,
         ),
     ] = None,
+    dtype: Dtype = DType.float32,
 ) -> None:
     """Encode a corpus of any size into shards of vectors.
 
-    A first one:     clusterns encode corpus.txt --model runs/first --output vectors
+    A first one:   clusterns encode runs/first corpus.txt --output vectors
 
-    Go on after a stop:  the same command again; finished shards are kept, the result is the same.
+    Search them:   clusterns search runs/first "came too late" vectors
 
-    On four machines:  the same command with --shard 0/4, 1/4, 2/4 and 3/4
+    Go on after a stop: the same command again; finished shards are kept, the result is the same.
 
-    For a search index:  clusterns encode corpus.txt --model runs/first --output small --normalize
-    --precision int8
+    On four machines: the same command with --shard 0/4, 1/4, 2/4 and 3/4
 
-    Rows with ids of their own:  clusterns encode docs.jsonl --column body --id-column key --model
-    runs/first --output vectors
+    In few bytes: add --normalise --precision int8
+
+    Rows with ids of their own: add --column body --id-column key
     """
+    texts = corpus or []
+    if model_ is not None:
+        model, texts = model_, [model, *texts]
+    if not texts:
+        raise UserError("name the text as well: clusterns encode MODEL CORPUS --output DIR.")
+
+    from clusterns.api.encode import plan_encoding
+
+    plan = plan_encoding(
+        model, texts, output, format=format.value, precision=precision.value, normalise=normalise,
+        text=text, column=column, id_column=id_column, shard=shard, shard_size=shard_size,
+        batch_size=batch_size, pooling=pooling, max_length=max_length, prompt_name=prompt_name,
+        truncate_dim=truncate_dim, device=device or (), dtype=dtype.value,
+    )  # fmt: skip
+
+    # From here on it takes its time.
     from clusterns.cli.quiet import quiet_libraries
-    from clusterns.console import answers, say
-    from clusterns.vectors.devices import all_devices, check_devices
-    from clusterns.vectors.encode import encode_corpus
-    from clusterns.vectors.models import load_model
-    from clusterns.vectors.settings import EncodeSettings, Share
     from clusterns.vectors.shards import Shards
 
     quiet_libraries()
-    share = Share.parse(shard)
-    settings = EncodeSettings(
-        format=format.value,
-        precision=precision.value,
-        normalize=normalize,
-        shard_size=shard_size,
-        column=column,
-        id_column=id_column,
-    )
-    devices = check_devices(device or all_devices())
-    if len(devices) > 1:  # else Python counts the locks of the pool's processes as leaks, aloud
-        os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker")
     try:
-        encoder = load_model(model, pooling, max_length, devices[0] if len(devices) == 1 else "cpu")
-        report = encode_corpus(
-            corpus,
-            encoder,
-            output,
-            settings,
-            name=model,
-            share=share,
-            batch_size=batch_size,
-            devices=devices,
-        )
+        report = plan.run()
     except KeyboardInterrupt:
         say("Stopped. The finished shards are kept: go on with the same command.")
         sys.exit(130)
-    for line in _told(report, share, encoder.max_seq_length):
+    for line in _told(report, plan.share):
         say(line)
     if not report.missing:
-        texts = f"{report.texts:,} texts in {report.shards:,} {format.value} shards in {output}:"
-        answers.print(texts, markup=False, soft_wrap=True)
-        answers.print(Shards(output, format.value).how_to_open(), markup=False, soft_wrap=True)
+        # To be copied: not wrapped.
+        answers.print(
+            f"{report.texts:,} texts in {report.shards:,} {format.value} shards in {output}:\n"
+            + Shards(output, format.value).how_to_open(),
+            soft_wrap=True,
+        )
 
 
-def _told(report: EncodeReport, share: Share, limit: int | None) -> list[str]:
+def _told(report: EncodeReport, share: Share) -> list[str]:
     """What a user should know, a line each."""
     lines = [f"{report.encoded:,} of {report.texts:,} texts were encoded in this call."]
     if report.truncated:
         lines.append(
             f"{report.truncated:,} of them ({report.truncated / report.encoded:.1%}) are longer "
-            f"than {limit} tokens: only their beginning is in their vector."
+            f"than {report.max_length} tokens: only their beginning is in their vector."
         )
     if report.empty:
         lines.append(f"{report.empty:,} of them are empty.")

@@ -59,6 +59,15 @@ def explore(
 
     Other text:                clusterns explore runs/mine titles.txt
     """
+    from clusterns.corpus.sources import check_sources
+    from clusterns.vectors.manifest import MANIFEST
+    from clusterns.vectors.place import check_model
+
+    if corpus and not (Path(corpus[0]) / MANIFEST).is_file():
+        check_sources(corpus)
+    check_model(model, pooling)
+    if against not in (None, "base"):
+        check_model(against, against_pooling)
     if against == "base" and not (Path(model) / "run.json").is_file():
         raise UserError(
             f"--against base: {model} is no run folder; name the model to compare with."

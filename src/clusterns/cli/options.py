@@ -94,3 +94,13 @@ TruncateDim = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, for programs.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", help="No status and no bars: errors and the result only.")
+]
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose", help="What the libraries say as well, and where an error comes from."
+    ),
+]
+BatchSize = Annotated[int, typer.Option(min=1, help="Texts a forward pass.")]

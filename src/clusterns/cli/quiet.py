@@ -6,9 +6,14 @@ import logging
 import os
 import warnings
 
+from clusterns.console import is_verbose
+
 
 def quiet_libraries() -> None:
-    """Keep errors, drop reports and progress bars that are not ours."""
+    """Keep errors, drop reports and progress bars that are not ours, unless the user wants them."""
+    if is_verbose():
+        logging.basicConfig(level=logging.INFO)
+        return
     import datasets
     import transformers
 

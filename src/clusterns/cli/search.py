@@ -1,55 +1,89 @@
-"""``clusterns search``: ask the text of a run."""
+"""``clusterns search``: ask the text of a run, or any other."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from clusterns.errors import UserError
+from clusterns.cli.options import (
+    BatchSize,
+    Column,
+    Device,
+    DType,
+    Dtype,
+    Json,
+    MaxLength,
+    Model,
+    Pooling,
+    PromptName,
+    TruncateDim,
+)
+from clusterns.console import answer_json, answers
 
 
 def search(
-    run: Annotated[Path, typer.Argument(help="A run folder.", show_default=False)],
-    query: Annotated[str, typer.Argument(help="What to look for.", show_default=False)],
+    model: Model,
+    query: Annotated[
+        str, typer.Argument(help="What to look for.", metavar="QUERY", show_default=False)
+    ],
+    corpus: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[CORPUS]...",
+            help="Where to look: a folder that `clusterns encode` wrote, or text as `clusterns "
+            "encode` takes it. Without it: the text that the run was trained on.",
+            show_default=False,
+        ),
+    ] = None,
     top: Annotated[int, typer.Option(min=1, help="How many answers.")] = 10,
+    column: Column = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option(help="Column of names to show with the text.", show_default=False),
+    ] = None,
+    json: Json = False,
+    batch_size: BatchSize = 32,
+    pooling: Pooling = None,
+    max_length: MaxLength = None,
+    prompt_name: PromptName = None,
+    truncate_dim: TruncateDim = None,
+    device: Device = None,
+    dtype: Dtype = DType.float32,
 ) -> None:
-    """Search the corpus of a run with its model.
+    """Find the texts nearest to a query.
 
-    The first search embeds the corpus and keeps the vectors in the run folder (RUN/index).
+    The first search embeds the text and keeps the vectors: those of a run in RUN/index, others in
+    the cache (~/.cache/clusterns, or where CLUSTERNS_CACHE says).
 
-    clusterns search runs/quickstart "sort an array along an axis"
+    The text of a run:    clusterns search runs/first "came too late"
+
+    A file:               clusterns search runs/first "came too late" reviews.txt
+
+    A folder of vectors:  clusterns search runs/first "came too late" vectors
     """
+    from clusterns.api.search import plan_search
+
+    plan = plan_search(
+        model, query, corpus or (), top=top, column=column, id_column=id_column,
+        batch_size=batch_size, pooling=pooling, max_length=max_length, prompt_name=prompt_name,
+        truncate_dim=truncate_dim, device=device, dtype=dtype.value,
+    )  # fmt: skip
+
+    # From here on it takes its time.
     from rich.table import Table
-    from sentence_transformers import SentenceTransformer
 
     from clusterns.cli.quiet import quiet_libraries
-    from clusterns.console import answers, say
-    from clusterns.corpus.prepare import prepare_corpus
-    from clusterns.training.folder import RunFolder
-    from clusterns.vectors.index import Index
-    from clusterns.vectors.manifest import COMPLETE
 
     quiet_libraries()
-    folder = RunFolder(run)
-    if not folder.is_finished:
-        raise UserError(f"{run} holds no finished run: train one with `clusterns train`.")
-    if not query.strip():
-        raise UserError("the query is empty.")
-    model = SentenceTransformer(str(folder.model))
-    path = folder.path / "index"
-    if (path / COMPLETE).is_file():
-        index = Index.open(path, model, model_name=str(run))
-    else:
-        reading = folder.record["corpus"].get("reading")
-        if reading is None:
-            raise UserError(f"{run} was stopped before its index: `clusterns quickstart --again`.")
-        text = prepare_corpus(**reading)
-        say(f"Embedding {len(text.dataset):,} sentences, once.")
-        index = Index.build(path, model, text.dataset["text"], model_name=str(run))
-    table = Table("score", "name", "text") if index.names is not None else Table("score", "text")
-    for hit in index.search(model, query, top):
-        texts = [hit.text or ""] if hit.name is None else [hit.name, hit.text or ""]
-        table.add_row(f"{hit.score:.3f}", *texts)
+    hits = plan.run()
+    if json:
+        answer_json([asdict(hit) for hit in hits])
+        return
+    named = any(hit.name is not None for hit in hits)
+    table = Table("score", "name", "text") if named else Table("score", "text")
+    for hit in hits:
+        text = f"row {hit.row:,}" if hit.text is None else hit.text
+        table.add_row(f"{hit.score:.3f}", *([hit.name or "", text] if named else [text]))
     answers.print(table)

@@ -49,10 +49,12 @@ def similar(
     """
     from clusterns.corpus.sources import check_sources
     from clusterns.look.rows import check_kind
+    from clusterns.vectors.place import check_model
 
     check_kind("--pairs", pairs)
     check_kind("--groups", groups)
     check_sources(corpus)
+    check_model(model, pooling)
 
     from rich.table import Table
 

@@ -60,10 +60,12 @@ def topics(
     """
     from clusterns.corpus.sources import check_sources
     from clusterns.look.rows import check_kind
+    from clusterns.vectors.place import check_model
 
     check_kind("--output", output)
     check_kind("--sentences", sentences)
     check_sources([*corpus, *(assign or [])])
+    check_model(model, pooling)
 
     from rich.table import Table
 

@@ -10,10 +10,11 @@ from sentence_transformers import SentenceTransformer
 
 from clusterns.console import say
 from clusterns.corpus.columns import Columns
-from clusterns.corpus.prepare import default_cache, prepare_corpus
+from clusterns.corpus.prepare import prepare_corpus
 from clusterns.corpus.sources import find_sources
 from clusterns.encoder.base import load_base, resolve_base, without_training_parts
 from clusterns.errors import UserError
+from clusterns.files import cache_folder
 from clusterns.look.lens import Lens
 from clusterns.training.build import build_model
 from clusterns.training.folder import RunFolder
@@ -78,9 +79,7 @@ def index_of(
 ) -> Index:
     """The index of texts with a model, in the cache."""
     given = GivenTexts.of(texts, names)
-    folder = (
-        default_cache().parent / "vectors" / f"{fingerprint(model)[:16]}-{given.identity()[:16]}"
-    )
+    folder = cache_folder("vectors") / f"{fingerprint(model)[:16]}-{given.identity()[:16]}"
     if not (folder / COMPLETE).is_file():
         say(f"Embedding {len(texts):,} sentences with {name}, once.")
     return Index.build(folder, model, texts, names, model_name=name, batch_size=EMBEDDED_AT_A_TIME)

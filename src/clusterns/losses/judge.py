@@ -16,7 +16,8 @@ from clusterns.losses.batch import Batch, Rows
 from clusterns.losses.distributed import gather
 from clusterns.losses.part import Part, Terms, TermsOf
 from clusterns.losses.tokenised import Features, mini_batches, sorted_by_length
-from clusterns.vectors.models import load_model, model_place
+from clusterns.vectors.models import load_model
+from clusterns.vectors.place import model_place
 
 AT_ONCE = 64
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm, trange
 
+from clusterns.console import bar
 from clusterns.vectors.nearest import QUERIES, Rows, Vectors, nearest
 
 ENOUGH = 0.99  # of the true nearest, which a query should find
@@ -71,13 +71,11 @@ class InvertedFile:
             0, len(vectors) - 1, min(len(vectors), lists * TRAINING_VECTORS_A_LIST), dtype=np.int64
         )
         index.train(np.ascontiguousarray(vectors[few]))
-        with tqdm(
-            total=len(vectors), desc="Index", unit=" texts", disable=None if progress else True
-        ) as bar:
+        with bar(total=len(vectors), desc="Index", unit=" texts", shown=progress) as done:
             for start in range(0, len(vectors), BLOCK):
                 block = np.ascontiguousarray(vectors[start : start + BLOCK])
                 index.add(block)
-                bar.update(len(block))
+                done.update(len(block))
         made = cls(index, vectors, Recall(lists, 1, 0.0, 0))
         made.recall = made._measured()
         return made
@@ -106,9 +104,7 @@ class InvertedFile:
         k = min(k, len(self.vectors) - (own is not None))
         scores = np.full((len(queries), k), -np.inf, dtype=np.float32)
         rows = np.full((len(queries), k), -1, dtype=np.int64)
-        for start in trange(
-            0, len(queries), QUERIES, desc="Neighbours", disable=None if progress else True
-        ):
+        for start in bar(range(0, len(queries), QUERIES), desc="Neighbours", shown=progress):
             part = slice(start, start + QUERIES)
             few = np.ascontiguousarray(queries[part], dtype=np.float32)
             _, found = self.index.search(few, k + (own is not None))

@@ -18,9 +18,9 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase
 
+from clusterns.console import bar
 from clusterns.errors import UserError
 from clusterns.files import whole_file
 from clusterns.vectors.fingerprint import fingerprint as fingerprint
@@ -99,9 +99,9 @@ class Embedder:
             encode or self.model.encode, batch_size=self.batch_size, show_progress_bar=False
         )
         slab = self.batch_size * BATCHES_A_CALL
-        with tqdm(total=len(sentences), desc="Encode", disable=not self.progress) as bar:
+        with bar(total=len(sentences), desc="Encode", shown=self.progress) as shown:
             vectors = encode_longest_first(
-                encode, sentences, self._count(sentences), slab, bar.update
+                encode, sentences, self._count(sentences), slab, shown.update
             )
         self.encoded += len(sentences)
         return vectors

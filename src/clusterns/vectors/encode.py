@@ -15,6 +15,7 @@ from clusterns.console import say
 from clusterns.corpus.columns import Columns
 from clusterns.corpus.sources import Source, find_sources, told_columns
 from clusterns.errors import UserError
+from clusterns.locks import locked
 from clusterns.record import make_record
 from clusterns.vectors.devices import (
     TextEncoder,
@@ -35,7 +36,7 @@ from clusterns.vectors.manifest import (
 )
 from clusterns.vectors.progress import Progress
 from clusterns.vectors.rows import tables
-from clusterns.vectors.settings import EncodeSettings, Share
+from clusterns.vectors.settings import EncodeSettings, Loading, Share
 
 CALIBRATION = 10_000  # the texts that say what int8 and uint8 are spread over
 
@@ -45,7 +46,8 @@ class EncodeReport:
     """What became of a corpus.
 
     ``texts`` and ``shards`` count all of it, ``missing`` names the shards that other processes have
-    still to make; the rest is about the texts that this process encoded.
+    still to make; ``encoded``, ``truncated`` and ``empty`` are about the texts that this process
+    encoded, and ``max_length`` is how many tokens of them the model reads.
     """
 
     texts: int
@@ -54,6 +56,7 @@ class EncodeReport:
     encoded: int
     truncated: int
     empty: int
+    max_length: int | None
 
 
 def encode_corpus(
@@ -63,6 +66,7 @@ def encode_corpus(
     settings: EncodeSettings | None = None,
     *,
     name: str = "a model",
+    loading: Loading | None = None,
     share: Share | None = None,
     batch_size: int = 32,
     devices: Sequence[str] | None = None,
@@ -79,6 +83,7 @@ def encode_corpus(
             shards that are there already stay as they are.
         settings: what decides the files.
         name: what to call the model in the manifest.
+        loading: how it was opened, for the manifest: a search opens it so again.
         share: which shards are made here; without it, all.
         batch_size: texts a forward pass.
         devices: where to encode, a process each; without it, all accelerators or the processor.
@@ -99,9 +104,12 @@ def encode_corpus(
         say(told)
     asked = Manifest(
         model=ModelFacts(
-            name=name, fingerprint=fingerprint(model), dimension=model.get_embedding_dimension()
+            name=name,
+            fingerprint=fingerprint(model),
+            dimension=model.get_embedding_dimension(),
+            loading=loading or Loading(),
         ),
-        corpus=CorpusFacts(sources=names, fingerprint=_content(sources)),
+        corpus=CorpusFacts(sources=names, fingerprint=content_of(sources)),
         settings=settings,
         versions=make_record()["versions"],
     )
@@ -111,11 +119,14 @@ def encode_corpus(
     first = next(tables(sources, columns, CALIBRATION, _ignore), None)
     if first is None:
         raise UserError(f"there is no text in {', '.join(names)}.")
-    with text_encoder(model, devices or all_devices(), batch_size, settings.normalize) as encode:
+    with (
+        locked(_locked_name(output, share)),
+        text_encoder(model, devices or all_devices(), batch_size, settings.normalize) as encode,
+    ):
         begun = begun or _with_ranges(asked, first, encode).begin(output)
         begun.check(asked, output)
         report = _encode_share(sources, columns, begun, output, share, encode, progress)
-    if _content(sources) != asked.corpus.fingerprint:
+    if content_of(sources) != asked.corpus.fingerprint:
         raise UserError(
             f"{', '.join(names)} changed while it was encoded: remove {output} and start again."
         )
@@ -158,7 +169,9 @@ def _encode_share(
         for number in range(count)
         if number not in share and not shards.is_done(number, min(size, rows - number * size))
     ]
-    return EncodeReport(rows, count, missing, encoded, encode.truncated, empty)
+    return EncodeReport(
+        rows, count, missing, encoded, encode.truncated, empty, encode.model.max_seq_length
+    )
 
 
 def _with_ranges(asked: Manifest, first: pa.Table, encode: TextEncoder) -> Manifest:
@@ -174,9 +187,17 @@ def _with_ranges(asked: Manifest, first: pa.Table, encode: TextEncoder) -> Manif
     return asked.model_copy(update={"ranges": ranges_of(vectors)})
 
 
-def _content(sources: Sequence[Source]) -> str:
+def content_of(sources: Sequence[Source]) -> str:
+    """A digest of the whole content of sources."""
     identities = [source.identity() for source in sources]
     return hashlib.sha256(json.dumps(identities).encode()).hexdigest()[:32]
+
+
+def _locked_name(output: Path, share: Share) -> Path:
+    """What is locked: two processes may share a folder, but not make the same share of it."""
+    if share.count == 1:
+        return output
+    return output.with_name(f"{output.name}, share {share.index} of {share.count}")
 
 
 def _refuse_inside(corpus: Sequence[str], output: Path) -> None:

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from sentence_transformers import SentenceTransformer
-from tqdm import tqdm
 
-from clusterns.console import say
+from clusterns.console import bar, say
 from clusterns.errors import UserError
 from clusterns.files import read_json, whole_folder, write_json
 from clusterns.locks import locked
@@ -24,6 +23,7 @@ from clusterns.vectors.folder import VectorFolder
 from clusterns.vectors.given import GivenTexts
 from clusterns.vectors.manifest import COMPLETE, MANIFEST
 from clusterns.vectors.nearest import Rows, Vectors, all_nearest, nearest, unit
+from clusterns.vectors.settings import Loading
 
 SEARCH = "search"  # beside the shards: the same vectors as one mapped file, made once
 VECTORS, ROWS, LISTS, FACTS = "vectors.npy", "rows.arrow", "lists.faiss", "index.json"
@@ -88,6 +88,7 @@ class Index:
         names: Sequence[str] | None = None,
         *,
         model_name: str = "a model",
+        loading: Loading | None = None,
         batch_size: int = 32,
         devices: Sequence[str] | None = None,
         progress: bool = True,
@@ -100,13 +101,14 @@ class Index:
             texts: one vector each.
             names: what to call them in answers.
             model_name: what to call the model in the folder's manifest.
+            loading: how it was opened, for the manifest.
             batch_size: texts a forward pass.
             devices: where to embed, a process each; by default the device of the model.
             progress: whether to show bars, on a terminal.
         """
         given = GivenTexts.of(texts, names)
         encode_corpus(
-            given, model, folder, name=model_name, batch_size=batch_size,
+            given, model, folder, name=model_name, loading=loading, batch_size=batch_size,
             devices=devices or [str(model.device)], progress=progress,
         )  # fmt: skip
         return cls.open(folder, progress=progress)
@@ -153,7 +155,7 @@ class Index:
         )
         encode_corpus(
             given, model, part, self.manifest.settings, name=self.manifest.model.name,
-            devices=[str(model.device)],
+            loading=self.manifest.model.loading, devices=[str(model.device)],
         )  # fmt: skip
         return Index.open(self.folder)
 
@@ -245,9 +247,7 @@ def _copy(parts: Sequence[VectorFolder], vectors: Vectors, rows: Path, progress:
     with (
         pa.OSFile(str(rows), "wb") as file,
         pa.ipc.new_file(file, schema) as writer,
-        tqdm(
-            total=len(vectors), desc="Open", unit=" texts", disable=None if progress else True
-        ) as bar,
+        bar(total=len(vectors), desc="Open", unit=" texts", shown=progress) as shown,
     ):
         for part in parts:
             for table, block in part.blocks():
@@ -256,7 +256,7 @@ def _copy(parts: Sequence[VectorFolder], vectors: Vectors, rows: Path, progress:
                 texts = table["text"] if "text" in table.column_names else pa.nulls(len(block))
                 writer.write_table(pa.table({"id": ids, "text": texts}).cast(schema))
                 done += len(block)
-                bar.update(len(block))
+                shown.update(len(block))
 
 
 def _said(recall: float) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from clusterns.errors import UserError
 from clusterns.files import disk_errors, neighbour
 from clusterns.settings import Settings
-from clusterns.vectors.settings import EncodeSettings
+from clusterns.vectors.settings import EncodeSettings, Loading
 from clusterns.vectors.shards import Shards
 
 MANIFEST, COMPLETE = "manifest.json", "complete.json"
@@ -23,6 +23,8 @@ class ModelFacts(Settings):
     name: str
     fingerprint: str
     dimension: int | None
+    loading: Loading = Loading()
+    """How it was opened; the fingerprint stands for what came of it."""
 
 
 class CorpusFacts(Settings):

@@ -10,11 +10,10 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Transformer
 
 from clusterns.encoder.averages import averaging
-from clusterns.encoder.base import is_sentence_transformer, resolve_base
-from clusterns.encoder.settings import AVERAGES
 from clusterns.encoder.word_vectors import load_word_vectors
 from clusterns.errors import UserError
 from clusterns.vectors.devices import check_devices
+from clusterns.vectors.place import check_model, model_place
 from clusterns.vectors.settings import DType
 
 # A half-precision checkpoint would otherwise run in half precision, which a CPU does slowly and
@@ -47,10 +46,9 @@ def load_model(
     """
     if device is not None:
         check_devices([device])
-    path = Path(name)
-    if path.is_file():
-        _refuse(pooling, name, "word vectors are averaged")
-        model = load_word_vectors(path)
+    check_model(name, pooling)
+    if Path(name).is_file():
+        model = load_word_vectors(Path(name))
     else:
         model = _load_transformer(model_place(name), pooling, device)
     if max_length is not None:
@@ -68,19 +66,6 @@ def load_model(
     return model.to(getattr(torch, dtype)).eval()
 
 
-def model_place(name: str) -> str:
-    """The folder or Hub name that holds a model; a run folder has its final one in ``model``."""
-    if (Path(name) / "model").is_dir():
-        return str(Path(name) / "model")
-    try:
-        return resolve_base(name)
-    except UserError as error:
-        raise UserError(
-            f"MODEL {name!r} is no run folder, no folder of a model and no file of word vectors, "
-            "and it is neither in the local Hub cache nor to be had from the Hub."
-        ) from error
-
-
 def _load_transformer(place: str, pooling: str | None, device: str | None) -> SentenceTransformer:
     # Weights that a checkpoint lacks (BERT's pooler, which no pooling here uses) are drawn at
     # random; with a fixed seed the model's fingerprint stays the same.
@@ -91,21 +76,10 @@ def _load_transformer(place: str, pooling: str | None, device: str | None) -> Se
 
 def _load_seeded(place: str, pooling: str | None, device: str | None) -> SentenceTransformer:
     try:
-        if is_sentence_transformer(place):
-            _refuse(pooling, place, "it is a SentenceTransformer with a pooling of its own")
+        if pooling is None:
             return SentenceTransformer(place, device=device, model_kwargs=dict(WEIGHTS))
-        if pooling not in AVERAGES:
-            raise UserError(
-                f"{place} is a plain encoder: say how its token vectors become one with --pooling "
-                f"({', '.join(AVERAGES)})."
-            )
         encoder = Transformer(place, model_kwargs=dict(WEIGHTS))
         return SentenceTransformer(modules=[encoder, *averaging(encoder, pooling)], device=device)
     except (OSError, ValueError, ImportError) as error:
         first = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise UserError(f"cannot load the model {place}: {first}") from error
-
-
-def _refuse(pooling: str | None, name: str, reason: str) -> None:
-    if pooling is not None:
-        raise UserError(f"--pooling {pooling} does not go with {name}: {reason}.")

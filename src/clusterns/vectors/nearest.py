@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
+
+from clusterns.console import bar
 
 Vectors = NDArray[np.float32]
 Rows = NDArray[np.int64]
@@ -76,12 +77,10 @@ def all_nearest(vectors: Vectors, k: int, progress: bool) -> tuple[Vectors, Rows
     k = min(k, len(vectors) - 1)
     scores = np.empty((len(vectors), k), dtype=np.float32)
     rows = np.empty((len(vectors), k), dtype=np.int64)
-    with tqdm(
-        total=len(vectors), desc="Neighbours", unit=" texts", disable=None if progress else True
-    ) as bar:
+    with bar(total=len(vectors), desc="Neighbours", unit=" texts", shown=progress) as done:
         for start in range(0, len(vectors), QUERIES):
             part = slice(start, min(start + QUERIES, len(vectors)))
             own = np.arange(part.start, part.stop)
             scores[part], rows[part] = nearest(vectors[part], vectors, k, own)
-            bar.update(len(own))
+            done.update(len(own))
     return scores, rows

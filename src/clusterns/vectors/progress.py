@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tqdm import tqdm
-
+from clusterns.console import bar
 from clusterns.corpus.sources import Source
 from clusterns.vectors.settings import Share
 
@@ -25,7 +24,7 @@ class Progress:
         self._size = None if None in sizes else sum(size or 0 for size in sizes)
         self._share = share
         self._bytes = self._rows = 0
-        self._bar = tqdm(desc="Encode", unit=" texts", disable=None if shown else True)
+        self._bar = bar(desc="Encode", unit=" texts", shown=shown)
 
     def __enter__(self) -> Progress:
         return self

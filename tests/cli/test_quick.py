@@ -1,0 +1,148 @@
+"""What needs no model answers before one could be loaded.
+
+Each command runs in a process of its own, which says at its end what it has imported.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAVY = {
+    "torch", "transformers", "datasets", "sklearn", "scipy", "pandas", "sentence_transformers",
+}  # fmt: skip
+PROGRAM = """
+import atexit, os, sys
+def tell():
+    print("\\n<modules>" + " ".join(sys.modules), file=sys.stderr)
+atexit.register(tell)
+from clusterns.cli import main
+main()
+"""
+
+
+def run(*arguments: str | Path, cwd: Path, **environment: str) -> tuple[int, str, str, set[str]]:
+    """Exit code, stdout, stderr and the imported packages."""
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "COLUMNS": "200", **environment},
+    )
+    said, _, modules = done.stderr.partition("<modules>")
+    return done.returncode, done.stdout, said, {name.split(".")[0] for name in modules.split()}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a text, a recipe with a mistake, a run folder, and a folder of no model."""
+    folder = tmp_path_factory.mktemp("quick")
+    (folder / "corpus.txt").write_text("one text\nanother text\n" * 100)
+    (folder / "broken.yaml").write_text("temperatur: 1\n")
+    (folder / "empty").mkdir()
+    (folder / "old" / "model").mkdir(parents=True)
+    (folder / "old" / "run.json").write_text("{}")
+    return folder
+
+
+ANSWERS = [
+    (["--help"], "Usage: clusterns"),
+    ([], "Usage: clusterns"),
+    (["--version"], "clusterns "),
+    (["--show-completion", "bash"], "complete"),
+    (["recipes"], "cpu-small"),
+    (["recipes", "default"], "batch_size"),
+    (["recipes", "--keys"], "learning_rate"),
+    *(
+        ([command, "--help"], f"Usage: clusterns {command}")
+        for command in ("quickstart", "train", "recipes", "evaluate", "compare", "encode", "search",
+                        "similar", "topics", "explore", "inspect", "data")
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "says"), ANSWERS, ids=[" ".join(a) for a, _ in ANSWERS])
+def test_what_is_answered_without_anything_heavy(
+    arguments: list[str], says: str, place: Path
+) -> None:
+    code, out, said, modules = run(*arguments, cwd=place)
+    assert says in out + said
+    assert code == (0 if arguments else 2), said
+    assert not HEAVY & modules
+
+
+def test_completion_names_the_commands(place: Path) -> None:
+    _, out, said, modules = run(
+        cwd=place, _CLUSTERNS_COMPLETE="complete_bash", COMP_WORDS="clusterns en", COMP_CWORD="1"
+    )
+    assert out.split() == ["encode"], said
+    assert not HEAVY & modules
+
+
+REFUSALS = [
+    (["fly"], "No such command 'fly'"),
+    (["train"], "--output"),
+    (["train", "none.txt", "--output", "run"], "none.txt"),
+    (["train", "corpus.txt", "--output", "corpus.txt"], "is a file"),
+    (["train", "corpus.txt", "--output", "run", "--recipe", "none"], "none"),
+    (["train", "corpus.txt", "--output", "run", "--recipe", "broken.yaml"], "temperature"),
+    (["train", "corpus.txt", "--output", "run", "--set", "batch_size=x"], "batch_size"),
+    (["train", "corpus.txt", "--output", "run", "--set", "no_such=1"], "no_such"),
+    (["train", "corpus.txt", "--output", "run", "--base", "empty"], "empty"),
+    (["train", "corpus.txt", "--output", "run", "--base", "no/such/base"], "no/such/base"),
+    (["train", "corpus.txt", "--output", "old"], "--resume"),
+    (["train", "--output", "run", "--resume"], "no run in"),
+    (["recipes", "none"], "none"),
+    (["quickstart", "--output", "corpus.txt"], "is a file"),
+    (["quickstart", "--set", "no_such=1"], "no_such"),
+    (["encode", "minibert", "--output", "out"], "name the text as well"),
+    (["encode", "minibert", "corpus.txt"], "--output"),
+    (["encode", "minibert", "corpus.txt", "--output", "out"], "--pooling"),
+    (["encode", "none", "corpus.txt", "--output", "out"], "'none' is no run folder"),
+    (["encode", "minibert", "none.txt", "--output", "out", "--pooling", "mean"], "none.txt"),
+    (["encode", "minibert", "corpus.txt", "--output", "corpus.txt", "--pooling", "mean"], "is a file"),
+    (["encode", "minibert", "corpus.txt", "--output", "out", "--pooling", "sum"], "--pooling"),
+    (["encode", "minibert", "corpus.txt", "--output", "out", "--shard", "4/4"], "--shard 4/4"),
+    (["encode", "minibert", "corpus.txt", "--output", "out", "--dtype", "int4"], "--dtype"),
+    (["encode", "minibert", "corpus.txt", "--output", "out", "--device", "gpu"], "--device gpu"),
+    (["search", "old", "a query"], "no finished run"),
+    (["search", "minibert", "", "corpus.txt", "--pooling", "mean"], "the query is empty"),
+    (["search", "minibert", "a query", "none.txt", "--pooling", "mean"], "none.txt"),
+    (["search", "minibert", "a query", "corpus.txt"], "--pooling"),
+    (["inspect", "minibert", "a text"], "--pooling"),
+    (["inspect", "none", "a text"], "'none' is no run folder"),
+    (["evaluate", "minibert", "--output", "a.xls", "--pooling", "mean"], "a.xls"),
+    (["evaluate", "minibert", "--suite", "none"], "--suite"),
+    (["evaluate", "none"], "'none' is no run folder"),
+    (["evaluate", "minibert", "--pairs", "none.csv", "--pooling", "mean"], "none.csv"),
+    (["compare", "none"], "none"),
+    (["compare", "old", "--output", "a.xls"], "a.xls"),
+    (["similar", "minibert", "none.txt", "--pooling", "mean"], "none.txt"),
+    (["similar", "minibert", "corpus.txt", "--pairs", "a.xls"], "a.xls"),
+    (["similar", "none", "corpus.txt"], "'none' is no run folder"),
+    (["topics", "minibert", "none.txt", "--pooling", "mean"], "none.txt"),
+    (["topics", "none", "corpus.txt"], "'none' is no run folder"),
+    (["explore", "none", "corpus.txt"], "'none' is no run folder"),
+    (["explore", "minibert", "none.txt", "--pooling", "mean"], "none.txt"),
+    (["data", "fetch", "--sha256", "x"], "--sha256 x"),
+    (["explore", "minibert", "corpus.txt", "--against", "base", "--pooling", "mean"], "--against base"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "says"), REFUSALS, ids=[" ".join(a) for a, _ in REFUSALS])
+def test_what_is_refused_without_anything_heavy(
+    arguments: list[str], says: str, place: Path
+) -> None:
+    before = sorted(place.rglob("*"))
+    code, out, said, modules = run(*arguments, cwd=place)
+    assert code == 2, said
+    assert says in " ".join(said.split())
+    assert "Traceback" not in said
+    assert out == ""
+    assert not HEAVY & modules
+    assert sorted(place.rglob("*")) == before

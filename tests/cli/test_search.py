@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from clusterns.cli import main
+from clusterns.vectors.models import load_model
+
+Run = Callable[..., tuple[int, str, str]]
+TEXTS = ["a river", "the [/old] town", "music and song", "a winter market"]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
+    """Run the program in this process; gives exit code, stdout and stderr."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
+
+    def call(*arguments: str | Path) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["clusterns", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def finished(tiny_bert: Path, tmp_path: Path) -> Path:
+    """A run folder, with the text that it was trained on."""
+    folder = tmp_path / "run"
+    load_model(str(tiny_bert), "mean", device="cpu").save(str(folder / "model"))
+    corpus = tmp_path / "trained.txt"
+    corpus.write_text("\n".join(TEXTS) + "\n")
+    reading = {"sources": [str(corpus)]}
+    (folder / "run.json").write_text(json.dumps({"corpus": {"reading": reading}}))
+    (folder / "results.json").write_text("{}")
+    return folder
+
+
+def test_the_text_of_a_run_is_embedded_once_and_kept(run: Run, finished: Path) -> None:
+    code, out, err = run("search", finished, "music and song", "--top", 2)
+    assert code == 0, err
+    assert "Embedding 4 sentences" in err
+    first = [line for line in out.splitlines() if "1.000" in line]
+    assert len(first) == 1
+    assert "music and song" in first[0]
+    assert (finished / "index" / "manifest.json").is_file()
+    code, out, err = run("search", finished, "the [/old] town", "--top", 1)
+    assert (code, err) == (0, "")
+    assert "the [/old] town" in out
+
+
+def test_json_for_programs(run: Run, finished: Path) -> None:
+    code, out, _ = run("search", finished, "a river", "--top", 2, "--json", "--quiet")
+    assert code == 0
+    best, second = json.loads(out)
+    assert best == {"score": pytest.approx(1, abs=1e-5), "row": 0, "text": "a river", "name": None}
+    assert second["score"] <= best["score"]
+
+
+def test_a_folder_of_vectors_opens_the_model_as_it_was(
+    run: Run, tiny_bert: Path, tmp_path: Path
+) -> None:
+    rows = "".join(f"{json.dumps({'key': f'k{i}', 'text': t})}\n" for i, t in enumerate(TEXTS))
+    (tmp_path / "a.jsonl").write_text(rows)
+    vectors = tmp_path / "vectors"
+    code, _, err = run("encode", tiny_bert, tmp_path / "a.jsonl", "--pooling", "cls", "--id-column",
+                       "key", "--output", vectors, "--precision", "int8", "--truncate-dim", 16)  # fmt: skip
+    assert code == 0, err
+    code, out, err = run("search", tiny_bert, "a river", vectors, "--json")
+    assert code == 0, err
+    assert {hit["name"] for hit in json.loads(out)} == {"k0", "k1", "k2", "k3"}
+    code, _, err = run("search", tiny_bert, "a river", vectors, "--pooling", "mean")
+    assert code == 2
+    assert "are of another model" in err
+
+
+def test_a_file_of_text_is_kept_in_the_cache(run: Run, tiny_bert: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("\n".join(TEXTS))
+    arguments = ["search", tiny_bert, "a river", tmp_path / "a.txt", "--pooling", "mean", "--json"]
+    code, out, err = run(*arguments)
+    assert code == 0, err
+    assert json.loads(out)[0]["text"] == "a river"
+    assert "Embedding the text, once" in err
+    code, again, err = run(*arguments)
+    assert (code, again) == (0, out)
+    assert "Embedding" not in err
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == ["vectors"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["RUN", " "], "the query is empty"),
+        (["nowhere", "a river"], "nowhere holds no finished run"),
+        (["RUN", "a river", "none.txt"], "there is no file or folder none.txt"),
+        (["RUN", "a river", "--top", "0"], "--top"),
+        (["RUN", "a river", "--device", "gpu"], "--device gpu: a device is cpu"),
+        (["RUN", "a river", "--pooling", "cls"], "--pooling cls does not go with"),
+    ],
+)
+def test_what_is_refused(arguments: list[str], says: str, run: Run, finished: Path) -> None:
+    code, out, err = run("search", *(finished if each == "RUN" else each for each in arguments))
+    assert (code, out) == (2, "")
+    assert says in " ".join(err.split())
+    assert not (finished / "index").exists()
