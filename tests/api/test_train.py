@@ -47,10 +47,11 @@ def test_a_call_trains_as_the_command_does(
     assert (run.path, run.model) == (tmp_path / "run", tmp_path / "run" / "model")
     assert run.result.metric == "heldout_halves_mrr"
     assert SentenceTransformer(str(run.model)).encode("a river").shape == (32,)
+    corpus.rename(tmp_path / "elsewhere.txt")
     assert train(None, tmp_path / "run", resume=True) == run
     assert "is finished" in capsys.readouterr().err
     with pytest.raises(UserError, match="--resume"):
-        train(corpus, tmp_path / "run")
+        train(tmp_path / "elsewhere.txt", tmp_path / "run")
 
 
 def test_the_example_in_the_documentation_runs(

@@ -91,6 +91,9 @@ def plan_training(
     chosen = chosen.model_copy(
         update={"base": _absolute(chosen.base or MINIBERT), "dev": _absolute(chosen.dev)}
     )
+    plan = TrainingPlan(chosen, reading, folder, resume, no_base)
+    if folder is not None and folder.is_finished:
+        return plan  # what it was made of may be gone
     if chosen.dev not in KEYWORDS:
         if not split_columns(Path(chosen.dev))[0].is_file():
             raise UserError(
@@ -101,7 +104,7 @@ def plan_training(
     columns = Columns(reading["column"], document=reading.get("document"))
     check_sources(reading["sources"], columns)
     resolve_base(chosen.base)
-    return TrainingPlan(chosen, reading, folder, resume, no_base)
+    return plan
 
 
 @dataclass(frozen=True)
