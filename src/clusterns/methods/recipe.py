@@ -98,13 +98,11 @@ class Recipe(TrainingSettings, EncoderSettings, ViewSettings, PromptSettings, Co
         return (value,) if isinstance(value, str) else value
 
     @model_validator(mode="after")
-    def _views_differ(self) -> Recipe:
+    def _mask_is_the_vector(self) -> Recipe:
         if self.template and self.pooling != "auto":
             raise ValueError(
                 f"pooling = {self.pooling} does not go with a template, whose mask is the vector."
             )
-        if self.positives == "dropout" and self.dropout == 0 and not self.templates:
-            raise ValueError("positives = dropout with dropout = 0: both views would be the same.")
         return self
 
     # What a part's settings say besides their keys; called on a recipe that holds them.

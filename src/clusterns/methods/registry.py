@@ -156,6 +156,9 @@ def recipe_class(name: str, parts: tuple[str, ...] = ()) -> type[Recipe]:
                 )
 
     def check(self: Any) -> Any:
+        views = chosen.views(self)
+        if self.dropout == 0 and len(views) > 1 and views[0] == views[1] and views[0].is_fixed:
+            raise ValueError("positives = dropout with dropout = 0: both views would be the same.")
         chosen.check(self)
         return self
 

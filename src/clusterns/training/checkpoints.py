@@ -33,11 +33,14 @@ def load_loss(loss: nn.Module, folder: Path) -> None:
 
 
 def _own_state(loss: nn.Module) -> dict[str, Tensor]:
-    return {
-        key: value.contiguous()
-        for key, value in loss.state_dict().items()
-        if not key.startswith("model.")
-    }
+    state: dict[str, Tensor] = {}
+    seen: set[int] = set()
+    for key, value in loss.state_dict().items():
+        if not key.startswith("model."):
+            # A second model may hold a weight under two names, which the format does not know.
+            state[key] = value.clone() if value.data_ptr() in seen else value.contiguous()
+            seen.add(value.data_ptr())
+    return state
 
 
 def load_weights(model: SentenceTransformer, folder: Path) -> None:

@@ -1,0 +1,237 @@
+"""What a method may ask of a run: parts, a fit, rows with numbers or of two texts, an ending."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from datasets import Dataset
+from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+
+from clusterns.losses.batch import Batch, Rows
+from clusterns.losses.part import Part, Penalty, Terms, TermsOf
+from clusterns.methods import registry
+from clusterns.methods.method import Context, Ending, Method
+from clusterns.methods.recipe import Recipe
+from clusterns.training.build import build_collator, build_loss, build_model
+from clusterns.training.callbacks import read_metrics
+from clusterns.training.folder import RunFolder
+from clusterns.training.recipe import load_recipe
+from clusterns.training.run import train
+from clusterns.views.view import View
+from tests.training.test_run import Scripted
+
+WORDS = "river town music cell planet engine king harbour winter protein market song law".split()
+
+
+def texts(count: int, seed: int = 0) -> list[str]:
+    generator = random.Random(seed)
+    return [" ".join(generator.choices(WORDS, k=generator.randint(4, 9))) for _ in range(count)]
+
+
+def recipe(base: Path, **changes: Any) -> Recipe:
+    values = {"base": str(base), "batch_size": 8, "max_steps": 4, "eval_steps": 2, "log_steps": 1,
+              "learning_rate": 1e-3, "pooling": "cls", "patience": 0}  # fmt: skip
+    return load_recipe("default", {**values, **changes})
+
+
+@pytest.fixture
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry.method_names()
+    monkeypatch.setattr(registry, "_METHODS", dict(registry._METHODS))
+    monkeypatch.setattr(registry, "_PARTS", dict(registry._PARTS))
+    registry.recipe_class.cache_clear()
+
+
+def test_esimcse_trains_with_its_queue_in_the_checkpoint(tiny_bert: Path, tmp_path: Path) -> None:
+    chosen = recipe(tiny_bert, method="esimcse", masked_lm_weight=0.1)
+    folder = RunFolder(tmp_path / "run")
+    rows = Dataset.from_dict({"text": texts(60)})
+    result = train(chosen, rows, Scripted([0.1, 0.2, 0.3]), folder, quiet=True)
+    assert result.best_step == 4
+    state = load_file(folder.checkpoints / "checkpoint-4" / "loss.safetensors")
+    assert state["queue.vectors"].shape == (20, 32)
+    assert state["queue._extra_state"].tolist() == [20]
+    assert any(key.startswith("momentum_encoder.0.") for key in state)
+    assert any(key.startswith("momentum_encoder.2.") for key in state)  # its head
+    lines = [line for line in read_metrics(folder.metrics_file) if "loss" in line]
+    assert [line.get("queue_length") for line in lines] == [8, 16, 20, 20]
+    opened = SentenceTransformer(str(folder.model))
+    assert [type(module).__name__ for module in opened] == ["Transformer", "Pooling"]
+    assert "ESimCSE" in (folder.model / "README.md").read_text("utf-8")
+
+
+def test_the_momentum_encoder_embeds_the_anchors_through_the_head(tiny_bert: Path) -> None:
+    chosen = recipe(tiny_bert, method="esimcse")
+    model = build_model(chosen)
+    loss = build_loss(chosen, model, texts(8))
+    model.train()
+    batch = build_collator(chosen, model)([{"text": text} for text in texts(8)])
+    columns = [
+        {key.removeprefix(view): value for key, value in batch.items() if key.startswith(view)}
+        for view in ("anchor_", "positive_")
+    ]
+    (queue,) = loss.ingredients
+    before = model(dict(columns[0]))["sentence_embedding"]
+    assert before.abs().max() <= 1  # of a tanh
+    loss(columns).backward()
+    found = queue.state["queue"].snapshot()
+    assert found.abs().max() <= 1
+    raw = SentenceTransformer(modules=list(model)[:2])
+    assert not torch.allclose(found, raw.encode(texts(8), convert_to_tensor=True), atol=1e-3)
+    assert all(p.grad is None for p in queue.state["momentum_encoder"].parameters())
+
+
+class ToTargets(Part):
+    """Regresses each row onto the target with its number."""
+
+    def __init__(self, targets: torch.Tensor) -> None:
+        super().__init__()
+        self.targets = targets
+
+    def follow(self, batch: Batch, learn: bool) -> TermsOf:
+        assert batch.all_labels is not None
+        wanted = torch.nn.functional.normalize(self.targets[batch.all_labels], dim=-1)
+
+        def terms(rows: Rows) -> Terms:
+            distance = 1 - (rows.anchors * wanted[rows.targets]).sum(1)
+            return Terms(penalties=[Penalty("distance", distance, torch.ones_like(rows.targets))])
+
+        return terms
+
+
+def test_a_fit_then_a_regression_and_an_ending_of_its_own(
+    known: None, tiny_bert: Path, tmp_path: Path
+) -> None:
+    fits: list[int] = []
+
+    @registry.part("to_targets")
+    class ToTargetsSettings(Recipe):
+        """Targets of the start."""
+
+        to_targets_shift: float = 0.5
+        """How far the targets are from the start."""
+
+        def fit(self, context: Context) -> None:
+            vectors = context.embed(context.texts)
+            fits.append(len(vectors))
+            assert context.folder is not None
+            shifted = vectors + self.to_targets_shift
+            save_file({"targets": shifted.contiguous()}, context.folder / "targets.safetensors")
+
+        def make_part(self, context: Context) -> Part:
+            if context.folder is None:
+                return ToTargets(torch.ones(len(context.texts), 32))
+            return ToTargets(load_file(context.folder / "targets.safetensors")["targets"])
+
+    @registry.method
+    class Regression(Method):
+        """A regression."""
+
+        name, title, paper = "regression", "Regression", "nobody"
+        parts = ("to_targets",)
+        contrastive = False
+        row_numbers = True
+        keeps_best = False
+
+        def views(self, recipe: Recipe) -> tuple[View, ...]:
+            return (View(),)
+
+        def finish(self, ending: Ending) -> tuple[SentenceTransformer, dict[str, Any]]:
+            start, trained = ending.start(), ending.model
+            with torch.no_grad():
+                for ours, theirs in zip(trained.parameters(), start.parameters(), strict=True):
+                    ours.lerp_(theirs, 0.5)
+            return trained, {"share_of_the_start": 0.5}
+
+    corpus = texts(40)
+    chosen = recipe(
+        tiny_bert,
+        method="regression",
+        pooling="mean",
+        patience=1,
+        max_steps=10,
+        dropout=0,
+        learning_rate=5e-3,
+    )
+    folder = RunFolder(tmp_path / "run")
+    rows = Dataset.from_dict({"text": corpus})
+    # The scores fall: an early stop would end the run, and the base would be the result.
+    evaluator = Scripted([0.9, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05])
+    result = train(chosen, rows, evaluator, folder, quiet=True)
+    assert (result.steps, result.best_step, result.best_score) == (10, 10, 0.05)
+    assert result.facts == {"share_of_the_start": 0.5}
+    assert fits == [40]
+    distances = [x["distance"] for x in read_metrics(folder.metrics_file) if "distance" in x]
+    assert len(distances) == 10
+    assert distances[-1] < 0.9 * distances[0]
+
+    folder.results_file.unlink()
+    again = train(chosen, rows, Scripted([0.05, 0.05]), folder, resume=True, quiet=True)
+    assert again.steps == 10
+    assert fits == [40]  # never a second time
+
+
+def test_rows_of_two_texts(tiny_bert: Path, tmp_path: Path) -> None:
+    anchors, positives = texts(40), texts(40, seed=1)
+    rows = Dataset.from_dict({"anchor": anchors, "positive": positives, "name": anchors})
+    chosen = recipe(tiny_bert, method="simcse")
+    folder = RunFolder(tmp_path / "run")
+    result = train(chosen, rows, Scripted([0.1, 0.2, 0.3]), folder, quiet=True)
+    assert result.steps == 4
+    lines = [line for line in read_metrics(folder.metrics_file) if "positive_similarity" in line]
+    assert lines[0]["positive_similarity"] < 0.99  # not the same sentence
+
+
+def test_a_method_that_makes_its_model_without_training(
+    known: None, tiny_bert: Path, tmp_path: Path
+) -> None:
+    @registry.method
+    class Shifted(Method):
+        """Not trained."""
+
+        name, title, paper = "shifted", "Shifted", "nobody"
+        trains = False
+
+        def make(self, context: Context) -> SentenceTransformer:
+            assert len(context.texts) == 5  # fewer than a batch
+            with torch.no_grad():
+                next(context.model.parameters()).add_(1)
+            return context.model
+
+    rows = Dataset.from_dict({"text": texts(5)})
+    folder = RunFolder(tmp_path / "run")
+    result = train(recipe(tiny_bert, method="shifted"), rows, Scripted([0.1, 0.7]), folder)
+    assert (result.base_score, result.best_score, result.steps) == (0.1, 0.7, 0)
+    assert folder.is_finished
+    assert SentenceTransformer(str(folder.model)).encode(["a song"]).shape == (1, 32)
+
+
+def test_corpus_vectors_are_those_that_training_sees(tiny_bert: Path) -> None:
+    """Cut at max_length, with the head, without dropout, without the test-time full stop."""
+    corpus = [f"{text} {' '.join(WORDS)} {' '.join(WORDS)}" for text in texts(8)]
+    for changes in ({"pooling": "cls"}, {"pooling": "auto", "template": "bert"}):
+        chosen = recipe(
+            tiny_bert, clusters=12, initialisation="corpus", initialisation_sample=100,
+            start_step=1, max_length=8, **changes,
+        )  # fmt: skip
+        assert chosen.clusters > chosen.batch_size  # it needs no batch
+        model = build_model(chosen)
+        loss = build_loss(chosen, model, corpus * 3)
+        (clustering,) = loss.ingredients
+        vectors = clustering.corpus_vectors()
+        assert vectors.shape == (24, 32)
+        columns = build_collator(chosen, model)([{"text": text} for text in corpus])
+        anchors = {k.removeprefix("anchor_"): v for k, v in columns.items() if "anchor_" in k}
+        model.eval()
+        for module in model:
+            if hasattr(module, "always_on"):
+                module.always_on = True
+        with torch.no_grad():
+            expected = model(anchors)["sentence_embedding"]
+        torch.testing.assert_close(vectors[:8], expected, atol=1e-5, rtol=1e-4)
+        assert vectors.abs().max() <= 1  # of a tanh: with the head
