@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from clusterns.encoder.base import load_base as load_base
     from clusterns.losses.cluster_ns import ClusterNSLoss as ClusterNSLoss
     from clusterns.losses.contrastive import ContrastiveLoss as ContrastiveLoss
+    from clusterns.training.trainer import ContrastiveTrainer as ContrastiveTrainer
 
 _HOMES = {
     "ClusterNSLoss": "clusterns.losses.cluster_ns",
     "ContrastiveLoss": "clusterns.losses.contrastive",
+    "ContrastiveTrainer": "clusterns.training.trainer",
     "encode": "clusterns.api.encode",
     "evaluate": "clusterns.api.evaluate",
     "load_base": "clusterns.encoder.base",
@@ -32,6 +34,7 @@ _HOMES = {
 __all__ = [
     "ClusterNSLoss",
     "ContrastiveLoss",
+    "ContrastiveTrainer",
     "encode",
     "evaluate",
     "load_base",

@@ -26,6 +26,13 @@ def save_loss(loss: nn.Module, folder: Path) -> None:
 
 def load_loss(loss: nn.Module, folder: Path) -> None:
     """Restore what :func:`save_loss` saved."""
+    if not (folder / LOSS_FILE).is_file():
+        if not _own_state(loss):
+            return
+        raise UserError(
+            f"{folder} does not hold the state of the loss (centroids, queues), so the run cannot be "
+            "resumed as it was: train with clusterns.ContrastiveTrainer, which saves it."
+        )
     missing, unexpected = loss.load_state_dict(load_file(folder / LOSS_FILE), strict=False)
     lost = [key for key in missing if not key.startswith("model.")]
     if lost or unexpected:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 from sentence_transformers import SentenceTransformerTrainer
 from torch import Tensor
+from transformers.trainer_utils import TrainOutput, get_last_checkpoint
 
 from clusterns.errors import UserError
 from clusterns.losses.contrastive import ContrastiveLoss
-from clusterns.training.checkpoints import save_loss
+from clusterns.training.checkpoints import load_loss, save_loss
 from clusterns.training.processes import averaged
 
 
@@ -19,10 +21,24 @@ class NotFiniteError(UserError):
 
 
 class ContrastiveTrainer(SentenceTransformerTrainer):
-    """Adds to the library's trainer: the loss's own state in each checkpoint, the paper's
-    diagnostics in each log line, and a stop where the numbers have stopped being numbers."""
+    """Adds to the library's trainer: the loss's own state (centroids, queues) in each checkpoint,
+    and back from it; and the paper's diagnostics in each log line.
+
+    Use it in the place of ``SentenceTransformerTrainer``, with any loss of this package: with that
+    one, a resumed run begins with an empty loss.
+    """
 
     loss: ContrastiveLoss
+
+    def train(
+        self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any
+    ) -> TrainOutput:
+        """Train; a resume gives the loss its state back as well."""
+        if resume_from_checkpoint is True:
+            resume_from_checkpoint = get_last_checkpoint(self.args.output_dir)
+        if resume_from_checkpoint:
+            load_loss(self.loss, Path(str(resume_from_checkpoint)))
+        return super().train(resume_from_checkpoint, *args, **kwargs)
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
         """Save model and loss; runs before older checkpoints are removed."""

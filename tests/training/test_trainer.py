@@ -1,0 +1,71 @@
+"""The exported trainer in a script of one's own: a resume is as if the run had never stopped."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from datasets import Dataset
+from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from torch import Tensor
+from transformers import set_seed
+
+from clusterns import ClusterNSLoss, ContrastiveLoss, ContrastiveTrainer, load_base
+from clusterns.errors import UserError
+
+WORDS = "river town music cell planet engine king harbour winter protein market song law".split()
+
+
+def run(
+    base: Path,
+    output: Path,
+    kind: type[SentenceTransformerTrainer] = ContrastiveTrainer,
+    plain: bool = False,
+    **train,
+) -> tuple[ContrastiveLoss, Tensor, list[dict]]:
+    generator = random.Random(0)
+    texts = [" ".join(generator.choices(WORDS, k=generator.randint(4, 9))) for _ in range(64)]
+    set_seed(3)
+    model = load_base(str(base), "mean")
+    loss = (
+        ContrastiveLoss(model)
+        if plain
+        else ClusterNSLoss(model, clusters=4, start_step=2, momentum=0.1, margin_weight=1.0)
+    )
+    arguments = SentenceTransformerTrainingArguments(
+        str(output), per_device_train_batch_size=8, max_steps=6, save_steps=4, learning_rate=1e-3,
+        dataloader_drop_last=True, use_cpu=True, report_to="none", logging_steps=1, seed=3,
+        disable_tqdm=True,
+    )  # fmt: skip
+    trainer = kind(model, arguments, train_dataset=Dataset.from_dict({"text": texts}), loss=loss)
+    trainer.train(**train)
+    weights = torch.cat([p.detach().flatten() for p in model.parameters()])
+    return loss, weights, trainer.state.log_history
+
+
+def test_a_resume_has_the_centroids_and_equals_a_run_that_never_stopped(
+    tiny_bert: Path, tmp_path: Path
+) -> None:
+    whole, weights, log = run(tiny_bert, tmp_path / "run")
+    assert whole.centroids.started_at == 2
+    assert "hard_negative_similarity" in log[-2]
+    shutil.rmtree(tmp_path / "run" / "checkpoint-6")
+    resumed, resumed_weights, _ = run(tiny_bert, tmp_path / "run", resume_from_checkpoint=True)
+    assert (resumed.centroids.step, resumed.centroids.started_at) == (6, 2)
+    assert torch.equal(resumed.centroids.vectors, whole.centroids.vectors)
+    assert torch.equal(resumed_weights, weights)
+
+
+def test_a_checkpoint_without_the_state_is_refused_where_there_is_one(
+    tiny_bert: Path, tmp_path: Path
+) -> None:
+    run(tiny_bert, tmp_path / "run", SentenceTransformerTrainer)
+    with pytest.raises(UserError, match="does not hold the state of the loss"):
+        run(tiny_bert, tmp_path / "run", resume_from_checkpoint=True)
+    run(tiny_bert, tmp_path / "plain", SentenceTransformerTrainer, plain=True)
+    shutil.rmtree(tmp_path / "plain" / "checkpoint-6")
+    _, _, log = run(tiny_bert, tmp_path / "plain", plain=True, resume_from_checkpoint=True)
+    assert log[-1]["step"] == 6
