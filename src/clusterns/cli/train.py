@@ -133,9 +133,10 @@ def train(
 
 def _report(run: Trained) -> str:
     found = run.result
+    # A method that does not train has no steps.
+    step = f" (step {found.best_step})" if found.steps else ""
     return (
-        f"{found.metric}: {found.base_score:.4f} before, {found.best_score:.4f} after "
-        f"(step {found.best_step})\n"
+        f"{found.metric}: {found.base_score:.4f} before, {found.best_score:.4f} after{step}\n"
         f"The model is in {run.model}:\n"
         f'  SentenceTransformer("{run.model}")'
     )
