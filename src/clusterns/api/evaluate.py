@@ -14,11 +14,12 @@ from clusterns.evaluation.data.catalogue import SUITES
 from clusterns.evaluation.data.find import EvaluationData
 from clusterns.evaluation.plan import MTEB, Job, Plan, find_jobs
 from clusterns.evaluation.results.results import Results
-from clusterns.evaluation.results.store import FOLDER, READING, Kept, find_kept, join
+from clusterns.evaluation.results.store import FOLDER, Kept, find_kept, join
 from clusterns.files import cache_folder
 from clusterns.record import make_record
+from clusterns.settings import validated
 from clusterns.vectors.place import check_model
-from clusterns.vectors.settings import DType
+from clusterns.vectors.settings import DType, Loading, check_device_name
 
 if TYPE_CHECKING:
     from clusterns.evaluation.data.sets import AnySet
@@ -133,6 +134,8 @@ def plan_evaluation(
         if suite not in (*SUITES, MTEB, ALL):
             known = ", ".join((*SUITES, MTEB, ALL))
             raise UserError(f"there is no suite {suite!r}: choose from {known}.")
+    if device is not None:
+        check_device_name(device)
     check_model(str(model), pooling)
     tasks: Sequence[str] = ()
     if MTEB in asked:
@@ -143,17 +146,13 @@ def plan_evaluation(
     chosen = [suite for suite in SUITES if suite in asked or ALL in asked]
     place = EvaluationData(Path(data) if data is not None else None)
     found = find_jobs(chosen, place, _own_sets(pairs, labelled, queries), tasks)
-    reading = {
-        "pooling": pooling,
-        "max_length": max_length,
-        "device": device,
-        "dtype": dtype,
-        "prompt_name": prompt_name,
+    loading = {
+        "pooling": pooling, "max_length": max_length, "dtype": dtype, "prompt_name": prompt_name,
         "truncate_dim": truncate_dim,
-    }
+    }  # fmt: skip
     return EvaluationPlan(
-        str(model), name or str(model), reading, found, tasks, batch_size, seeds,
-        Path(cache) if cache is not None else None, again,
+        str(model), name or str(model), validated(Loading, loading, "evaluate"), device, found,
+        tasks, batch_size, seeds, Path(cache) if cache is not None else None, again,
     )  # fmt: skip
 
 
@@ -163,8 +162,8 @@ class EvaluationPlan:
 
     model: str
     name: str
-    reading: dict[str, Any]
-    """How the model is read: the arguments of ``load_model``."""
+    loading: Loading
+    device: str | None
     found: Plan
     mteb_tasks: Sequence[str]
     batch_size: int
@@ -183,13 +182,13 @@ class EvaluationPlan:
         from clusterns.vectors.fingerprint import fingerprint
         from clusterns.vectors.models import load_model
 
-        encoder = load_model(self.model, **self.reading)
-        bars = speaking() and status.is_terminal
-        embed = Embedder(encoder, self.batch_size, progress=bars, cache=self.cache)
+        loading = self.loading.model_dump()
+        encoder = load_model(self.model, device=self.device, **loading)
+        embed = Embedder(encoder, self.batch_size, progress=True, cache=self.cache)
         facts = {
             "model": self.model,
             "fingerprint": fingerprint(encoder),
-            **{key: self.reading[key] for key in READING},
+            **loading,
             "max_length": encoder.max_seq_length,
         }
         return self._run(embed, facts)
@@ -199,7 +198,7 @@ class EvaluationPlan:
 
         folder = self._folder(facts["fingerprint"])
         record = make_record(seed=1111, batch_size=self.batch_size, kmeans_seeds=self.seeds)
-        bench = Bench(embed, self.seeds, progress=embed.progress)
+        bench = Bench(embed, self.seeds, progress=True)
 
         def empty(job: Job) -> Kept:
             settings = settings_of(job, self.seeds)

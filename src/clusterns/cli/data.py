@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from clusterns.cli.common import common
 from clusterns.errors import UserError
 
 data = typer.Typer(help="The data of evaluations.", no_args_is_help=True)
@@ -17,7 +18,6 @@ def _group() -> None:
     """The data of evaluations."""
 
 
-@data.command()
 def fetch(
     url: Annotated[
         str | None,
@@ -47,19 +47,20 @@ def fetch(
     if sha256 is not None and not re.fullmatch("[0-9a-fA-F]{64}", sha256):
         raise UserError(f"--sha256 {sha256}: a sha256 has 64 hexadecimal digits.")
 
-    from tqdm import tqdm
-
-    from clusterns.console import answers, say
+    from clusterns.console import answers, bar, say
     from clusterns.evaluation.data.fetch import archive_url, fetch_senteval
 
     say(f"Fetching {url or archive_url()}")
-    with tqdm(desc="Fetch", unit="B", unit_scale=True, disable=None) as bar:
+    with bar(desc="Fetch", unit="B", unit_scale=True) as shown:
 
         def advance(there: int, total: int | None) -> None:
-            bar.total = total
-            bar.update(there - bar.n)
+            shown.total = total
+            shown.update(there - shown.n)
 
         found = fetch_senteval(url, sha256, again, advance)
     for trouble in found.troubles:
         say(trouble)
     answers.print(f"In {found.folder}: {', '.join(found.sets)}", soft_wrap=True)
+
+
+data.command()(common(fetch))

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
-from clusterns.console import printable
+from clusterns.console import bar, printable
 from clusterns.evaluation.data.sets import (
     LabelledTexts,
     Retrieval,
@@ -44,9 +43,7 @@ class Bench:
 
     def bar(self, name: str, total: int, unit: str) -> Any:
         """A progress bar, where bars are wanted."""
-        return tqdm(
-            total=total, desc=printable(name), unit=unit, disable=not self.progress, leave=False
-        )
+        return bar(total=total, desc=printable(name), unit=unit, leave=False, shown=self.progress)
 
 
 @dataclass(frozen=True)
@@ -106,8 +103,8 @@ def _scored_pairs(bench: Bench, job: Job, pairs: ScoredPairs) -> Outcome:
 def _transfer(bench: Bench, job: Job, task: TransferTask) -> Outcome:
     """Accuracy of SentEval's classifier."""
     bench.embed(task.sentences)
-    with bench.bar(job.name, count_ticks(task), "fold") as bar:
-        score = transfer_score(bench.embed, task, tick=bar.update)
+    with bench.bar(job.name, count_ticks(task), "fold") as shown:
+        score = transfer_score(bench.embed, task, tick=shown.update)
     details = {} if score.f1 is None else {"F1": score.f1}
     return Outcome(
         {job.name: _result(bench, job, score.accuracy, "accuracy", details)}, score.right
@@ -118,10 +115,10 @@ def _labelled_texts(bench: Bench, job: Job, texts: LabelledTexts) -> Outcome:
     """Mean and spread over K-means seeds; accuracy, and AMI beside it; DBpedia by AMI."""
     vectors = bench.embed(texts.texts)
     clusters = []
-    with bench.bar(job.name, bench.seeds, "seed") as bar:
+    with bench.bar(job.name, bench.seeds, "seed") as shown:
         for seed in range(bench.seeds):
             clusters.append(cluster(vectors, texts.classes, seed))
-            bar.update()
+            shown.update()
     measures: dict[str, Callable[[Labels, Labels], float]] = {
         "accuracy": hungarian_accuracy,
         "AMI": adjusted_mutual_information,

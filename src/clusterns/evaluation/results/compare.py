@@ -8,8 +8,8 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
+from clusterns.console import bar
 from clusterns.errors import UserError
 from clusterns.evaluation.data.catalogue import hub_name
 from clusterns.evaluation.data.find import MissingData
@@ -82,7 +82,7 @@ def find_differences(
         gold: the gold scores of sets of pairs, by the key of the answers (``sts/STS12``).
         rounds: resamples. None: enough for the number of comparisons.
         seed: of the resampling.
-        progress: whether to draw a bar, on a terminal.
+        progress: whether to draw a bar.
     """
     keys = [key for key in comparable(models) if key.startswith("transfer/") or key in gold]
     suites = [key.split("/", 1)[0] for key in keys]
@@ -90,7 +90,7 @@ def find_differences(
     pairs = list(combinations(range(len(models)), 2))
     rounds = _checked_rounds(rounds, len(pairs) * (len(keys) + averages))
     samples: dict[str, dict[str, Floats]] = {}
-    for key in tqdm(keys, desc="Resample", unit="set", disable=None if progress else True):
+    for key in bar(keys, desc="Resample", unit="set", shown=progress):
         answers = np.column_stack([model.items[key].astype(np.float64) for model in models])
         measure = spearman_measure(answers, gold[key]) if key in gold else accuracy_measure(answers)
         suite, name = key.split("/", 1)
@@ -192,7 +192,7 @@ def difference_table(comparison: Comparison) -> Table:
     table.notes.append(
         f"Paired bootstrap over the rows of each set, {comparison.rounds:,} resamples. Two-sided "
         f"p-values, adjusted by Holm's method for all {len(comparison.differences)} comparisons; "
-        f"significant at {LEVEL:.0%}. The intervals are of one comparison each. Rows are the only "
+        f"significant at {100 * LEVEL:.0f} %. The intervals are of one comparison each. Rows are the only "
         "chance in it: training seeds are another."
     )
     return table

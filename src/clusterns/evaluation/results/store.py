@@ -32,12 +32,13 @@ from clusterns.evaluation.results.results import (
     write_items,
 )
 from clusterns.files import read_json, write_json
+from clusterns.vectors.settings import Loading
 
 FOLDER = "evaluation"  # in a run folder, and in the cache
 LEGACY_FILE = "evaluation.json"  # a run's results in one file, as they were written once
 FORMAT = 2
 # How a model was read; together with its fingerprint it decides the vectors.
-READING = ("pooling", "max_length", "prompt_name", "truncate_dim", "dtype")
+READING = tuple(Loading.model_fields)
 SUITE_ORDER = (*SUITES, "own", "mteb")
 
 
