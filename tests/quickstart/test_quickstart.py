@@ -194,3 +194,8 @@ def test_the_quickstart_trains_proves_and_can_be_searched(
     assert len(index.texts) == 181
     (hit,) = index.search(load_base(str(tiny_bert)), "Return a sorted copy of an array.", top=1)
     assert hit.name is not None
+
+    # Nothing that it makes itself stands in the way of another one.
+    check_folder(output, again=True)
+    remove_earlier(output)
+    assert list(output.iterdir()) == []

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from clusterns.cli.options import Quiet
 from clusterns.console import hushed, say
 from clusterns.errors import UserError
 
@@ -26,9 +27,7 @@ def quickstart(
     again: Annotated[
         bool, typer.Option("--again", help="Replace an earlier quickstart in the same folder.")
     ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="No status and no bars: errors and the result only.")
-    ] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Train on the docstrings of the installed Python packages, prove the gain, and search them.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clusterns.cli.options import Column, Document
+from clusterns.cli.options import Column, Document, Quiet
 from clusterns.console import answers, say
 from clusterns.errors import UserError
 
@@ -87,9 +87,7 @@ def train(
             "--dry-run", help="Read the corpus, estimate time and memory, and train nothing."
         ),
     ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="No status and no bars: errors and the result only.")
-    ] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Train sentence embeddings from plain text.
 
