@@ -20,7 +20,7 @@ MEAN = {"pooling": "mean"}  # minibert's first position was never trained
 CLUSTERS = {"clusters": 32, "sigma": 0.4}
 # With dropout in the bare template, as published, the small encoder hardly learns.
 CLEAN = {"denoising": "clean"}
-TRAINED = {
+RUNS = {
     "simcse": MEAN,
     "esimcse": MEAN,
     "mixcse": MEAN,
@@ -32,6 +32,10 @@ TRAINED = {
     "conpvp": CLEAN,
     "sncse": {},
     "clusterns-prompt": {"method": "clusterns", "template": "bert", **CLEAN, **CLUSTERS},
+    "average": {},
+    "prompt": {},
+    "whitening": {"fit_sentences": 4000},
+    "flow": {"fit_sentences": 4000},
 }
 
 
@@ -41,7 +45,7 @@ def main() -> None:
     parser.add_argument("output", type=Path)
     parser.add_argument("--base", default="minibert")
     parser.add_argument("--steps", type=int, default=100)
-    parser.add_argument("--only", nargs="*", choices=TRAINED, default=list(TRAINED))
+    parser.add_argument("--only", nargs="*", choices=RUNS, default=list(RUNS))
     parser.add_argument("--record", action="store_true")
     given = parser.parse_args()
     budget = {"max_steps": given.steps, "eval_steps": max(1, given.steps // 5)}
@@ -52,7 +56,7 @@ def main() -> None:
             if (output / "run.json").exists():
                 command += ["--resume"]
             else:
-                settings = {"method": name, **SHARED, **budget, **TRAINED[name]}
+                settings = {"method": name, **SHARED, **budget, **RUNS[name]}
                 command += [given.corpus, "--base", given.base]
                 command += [w for k, v in settings.items() for w in ("--set", f"{k}={v}")]
             subprocess.run(command, check=True)

@@ -28,6 +28,7 @@ def main() -> None:
     fill("README.md", "wikipedia", table_of_runs("wikipedia"))
     fill("README.md", "speed", speed())
     fill("docs/prompts.md", "runs", table_of_runs("prompt"))
+    fill("docs/methods.md", "methods", table_of_methods())
     fill("docs/validation.md", "tracking", tracking())
     fill("docs/scaling.md", "memory", memory())
     fill("docs/scaling.md", "estimate", estimate())
@@ -90,6 +91,33 @@ def table_of_runs(kind: str) -> str:
         f"*Base minibert; Spearman x 100 on STS-B dev, which also chose the step; seeds {sorted(seeds)}, one a "
         f"row: differences of a point or two between methods are noise. {'; '.join(sorted(used))}. Recipes, "
         f"commands and curves: `results/{kind}`.*"
+    )
+    return "\n".join([*lines, "", note])
+
+
+def table_of_methods() -> str:
+    """All methods on one budget, the best first."""
+    rows, seeds, used, budgets = [], set(), set(), set()
+    for folder, recipe, run, _ in runs("methods"):
+        result = json.loads((folder / "results.json").read_text("utf-8"))
+        trained = result["steps"] > 0
+        before = f"{100 * result['base_score']:.1f}" if trained else ""
+        rows.append((100 * result["best_score"], folder.name, before, result["best_step"] or ""))
+        seeds.add(recipe["seed"])
+        used.add(versions(run))
+        if trained:
+            budgets.add(
+                f"{result['steps']} steps of {recipe['batch_size']}, rate {recipe['learning_rate']:g}"
+            )
+    lines = ["| run | STS-B dev, untrained | best | at step |", "|---|---:|---:|---:|"]
+    lines += [
+        f"| {name} | {b} | {best:.1f} | {step} |"
+        for best, name, b, step in sorted(rows, reverse=True)
+    ]
+    note = (
+        f"*Base minibert, {'; '.join(sorted(budgets))}; Spearman x 100 on STS-B dev, which also chose the step; seeds "
+        f"{sorted(seeds)}, one a row: differences of a point or two are noise, and no method was tuned. "
+        f"{'; '.join(sorted(used))}. Recipes, commands and curves: `results/methods`.*"
     )
     return "\n".join([*lines, "", note])
 
