@@ -90,6 +90,17 @@ def test_undone(tiny_bert: Path, finish: object) -> None:
     assert embedded(model)["token_embeddings"].shape[1] > 1
 
 
+def test_the_attention_of_the_one_position_has_its_dropout(tiny_bert: Path) -> None:
+    model = load_base(str(tiny_bert), "cls").train()
+    set_dropout(model, 0.0)
+    train_first_position_only(model)
+    first, second = (embedded(model)["sentence_embedding"] for _ in range(2))
+    assert torch.equal(first, second)
+    model[0].model.encoder.layer[-1].attention.self.dropout.p = 0.5
+    first, second = (embedded(model)["sentence_embedding"] for _ in range(2))
+    assert not torch.allclose(first, second, atol=1e-3)
+
+
 def test_dropout_reaches_the_one_position(tiny_bert: Path) -> None:
     model = load_base(str(tiny_bert), "cls").train()
     train_first_position_only(model)

@@ -97,6 +97,64 @@ def test_every_setting_equals_the_slow_oracle_through_several_steps(settings: di
     assert members_seen > 0, "no cluster ever had two members: the test shows nothing"
 
 
+def cooling(seed: int = 0) -> list[tuple[Tensor, Tensor]]:
+    """Batches whose rows are nearly alike at first, and less so from step to step."""
+    direction = torch.ones(D, dtype=torch.float64)
+    return [
+        (
+            (a.detach() + (5 - i) * direction).requires_grad_(),
+            (p.detach() + (5 - i) * direction).requires_grad_(),
+        )
+        for i, (a, p) in enumerate(batches(seed))
+    ]
+
+
+def similarities(pairs: list[tuple[Tensor, Tensor]], diagonal: bool) -> list[float]:
+    found = []
+    for a, p in pairs:
+        unit = (torch.nn.functional.normalize(each.detach(), dim=1) for each in (a, p))
+        cells = (lambda x, y: x @ y.T)(*unit)
+        kept = torch.ones(N, N, dtype=torch.bool) if diagonal else ~torch.eye(N, dtype=torch.bool)
+        found.append(cells[kept].mean().item())
+    return found
+
+
+@pytest.mark.parametrize("variant", ["paper", "released"])
+def test_clustering_starts_at_the_step_that_crosses_sigma(variant: str) -> None:
+    """Off the diagonal in the paper's reading, over all cells in the released code's."""
+    pairs = cooling()
+    off, whole = similarities(pairs, diagonal=False), similarities(pairs, diagonal=True)
+    assert off == sorted(off, reverse=True)
+    # A threshold that the mean without the diagonal reaches at the fourth step, and the one with it
+    # later.
+    sigma = off[3] + 1e-9
+    later = next(step for step, value in enumerate(whole, 1) if value <= sigma)
+    assert off[2] > sigma
+    assert later > 4
+    settings = {"clusters": 4, "sigma": sigma, "momentum": 0.05, "variant": variant}
+    loss = ClusterNSLoss(Vectors(), seed=7, **settings).double()
+    first = int(torch.randint(N, (1,), generator=torch.Generator().manual_seed(7)))
+    oracle = Oracle(first=first, **settings)
+    for anchors, positives in pairs:
+        value = loss([features(anchors), features(positives)])
+        assert value.item() == pytest.approx(oracle(anchors, positives).item(), abs=1e-9)
+    assert loss.centroids.started_at == (4 if variant == "paper" else later) == oracle.started_at
+    assert loss.take_events() == ["clustering starts, 4 centroids"]
+
+
+def test_what_a_margin_of_the_released_code_leaves_out_is_the_diagonal() -> None:
+    """All rows in one cluster, each its own positive: the diagonal alone would give relu(alpha)."""
+    settings = {"clusters": 2, "hard_negatives": "none", "temperature": 1.0, "alpha": 0.0}
+    loss = ClusterNSLoss(Vectors(2), **settings, beta=0.5, margin_weight=1.0, variant="released")
+    loss.centroids.start(torch.tensor([[1.0, 0.0], [-1.0, 0.0]]))
+    anchors = torch.tensor([[1.0, 0.0], [0.8, 0.6]], requires_grad=True)
+    positives = torch.tensor([[0.6, 0.8], [0.0, 1.0]])
+    loss.compare(Batch.of(anchors, positives))
+    # Cosines with the positives: [[0.6, 0.0], [0.96, 0.6]]. Off the diagonal, delta = -0.6 is 0.1
+    # below -beta, and 0.36 is 0.36 above -alpha; over four cells.
+    assert loss.parts["margin_loss"].item() == pytest.approx((0.1 + 0.36) / 4, abs=1e-6)
+
+
 def test_single_precision_agrees_to_a_millionth() -> None:
     settings = {"sigma": 0.9, "momentum": 0.05, "clusters": 4, "temperature": 0.5}
     loss = ClusterNSLoss(Vectors(), seed=7, **settings)

@@ -58,6 +58,13 @@ def test_esimcse_trains_with_its_queue_in_the_checkpoint(tiny_bert: Path, tmp_pa
     assert state["queue._extra_state"].tolist() == [20]
     assert any(key.startswith("momentum_encoder.0.") for key in state)
     assert any(key.startswith("momentum_encoder.2.") for key in state)  # its head
+    # The library replaces a loss's child called model: this one is a slower copy, and stays one.
+    trained = load_file(folder.checkpoints / "checkpoint-4" / "model.safetensors")
+    start = build_model(chosen)[0].model.state_dict()
+    key = "encoder.layer.0.output.dense.weight"
+    slow = state[f"momentum_encoder.0.model.{key}"]
+    moved, followed = (trained[key] - start[key]).norm(), (slow - start[key]).norm()
+    assert 0 < followed < 0.1 * moved
     lines = [line for line in read_metrics(folder.metrics_file) if "loss" in line]
     assert [line.get("queue_length") for line in lines] == [8, 16, 20, 20]
     opened = SentenceTransformer(str(folder.model))

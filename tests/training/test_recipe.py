@@ -8,6 +8,9 @@ from clusterns.errors import UserError
 from clusterns.methods.registry import method_names, recipe_class
 from clusterns.training.recipe import load_recipe, parse_changes, recipe_names
 
+RESULTS = Path(__file__).parents[2] / "results"
+RECORDED = sorted(RESULTS.rglob("recipe.yaml"))
+
 
 @pytest.mark.parametrize("name", recipe_names())
 def test_every_recipe_is_valid_described_and_survives_a_round_trip(
@@ -18,6 +21,11 @@ def test_every_recipe_is_valid_described_and_survives_a_round_trip(
     copy = tmp_path / "copy.yaml"
     copy.write_text(recipe.to_yaml())
     assert load_recipe(str(copy)) == recipe
+
+
+@pytest.mark.parametrize("file", RECORDED, ids=lambda file: str(file.relative_to(RESULTS)))
+def test_every_recorded_recipe_still_loads(file: Path) -> None:
+    assert load_recipe(str(file)).base
 
 
 def test_every_key_is_documented() -> None:

@@ -92,6 +92,8 @@ def test_a_run_leaves_everything_that_its_folder_promises(
         0.3,
     ]
     assert "hard_negative_similarity" in lines[-2]
+    events = [(line["step"], line["event"]) for line in lines if "event" in line]
+    assert events == [(2, "clustering starts, 4 centroids")]
     assert "false_negative_rate" in lines[-2]
 
     model = SentenceTransformer(str(folder.model))
@@ -241,6 +243,8 @@ def test_the_diagnostics_reach_tensorboard(tiny_bert: Path, rows: Dataset, tmp_p
     train(chosen, rows, Scripted([0.1, 0.2, 0.3]), folder, quiet=True)
     (events,) = folder.path.rglob("events.out.tfevents.*")
     log = EventAccumulator(str(events)).Reload()
+    (text,) = log.Tensors("train/event/text_summary")
+    assert (text.step, text.tensor_proto.string_val[0]) == (2, b"clustering starts, 4 centroids")
     steps = [event.step for event in log.Scalars("train/hard_negative_similarity")]
     assert steps == [2, 3, 4]  # from the step at which clustering starts
     assert log.Scalars("eval/score")[-1].value == pytest.approx(0.3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from itertools import islice
+from itertools import chain
 from typing import Any
 
 import torch
@@ -194,7 +194,8 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         device = next(value.device for value in columns[0].values() if isinstance(value, Tensor))
         for part in self.ingredients:
             for module in part.state.values():
-                if any(t.device != device for t in islice(module.state_dict().values(), 1)):
+                held = next(chain(module.parameters(), module.buffers()), None)
+                if held is not None and held.device != device:
                     module.to(device)
 
     def take_events(self) -> list[str]:
