@@ -1,6 +1,6 @@
 """Every method on the same small budget; step 0 of each run is its untrained model.
 
-    python scripts/method_runs.py sentences.txt runs/methods --steps 100
+    python scripts/method_runs.py sentences.txt runs/methods --steps 50
 
 Runs one after the other; a run that was stopped goes on, and a finished one is left alone. Validated on
 STS-B dev (CLUSTERNS_DATA). `--record` keeps the finished ones under results/methods.
@@ -15,7 +15,7 @@ from pathlib import Path
 
 from record_run import keep
 
-SHARED = {"batch_size": 64, "learning_rate": 1e-4, "patience": 0, "dev": "stsb"}
+SHARED = {"batch_size": 64, "learning_rate": 2e-4, "patience": 0, "dev": "stsb"}
 MEAN = {"pooling": "mean"}  # minibert's first position was never trained
 CLUSTERS = {"clusters": 32, "sigma": 0.4}
 # With dropout in the bare template, as published, the small encoder hardly learns.
@@ -44,7 +44,7 @@ def main() -> None:
     parser.add_argument("corpus")
     parser.add_argument("output", type=Path)
     parser.add_argument("--base", default="minibert")
-    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--only", nargs="*", choices=RUNS, default=list(RUNS))
     parser.add_argument("--record", action="store_true")
     given = parser.parse_args()
