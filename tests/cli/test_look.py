@@ -85,8 +85,10 @@ def test_topics_are_written_and_new_text_is_assigned(
         (["similar", "minibert", "corpus.txt", "--pairs", "x.xlsx"], "--pairs x.xlsx: name a .csv"),
         (["topics", "minibert", "corpus.txt", "--output", "x.txt"], "--output x.txt: name a .csv"),
         (["topics", "minibert", "corpus.txt", "--assign", "gone.txt"], "gone.txt"),
-        (["explore", "minibert", "--against", "base"], "no run folder"),
-        (["explore", "minibert"], "no finished run"),
+        (["explore", "minibert", "--pooling", "mean", "--against", "base"], "no run folder"),
+        (["explore", "minibert", "--pooling", "mean"], "no finished run"),
+        (["report", "."], "holds no run"),
+        (["report", "a", "b"], "holds no run"),
     ],
 )
 def test_what_a_user_can_mend_is_one_sentence(

@@ -61,7 +61,7 @@ ANSWERS = [
     *(
         ([command, "--help"], f"Usage: clusterns {command}")
         for command in ("quickstart", "train", "recipes", "evaluate", "compare", "encode", "search",
-                        "similar", "topics", "explore", "inspect", "data")
+                        "similar", "topics", "explore", "report", "inspect", "data")
     ),
 ]  # fmt: skip
 
@@ -127,6 +127,8 @@ REFUSALS = [
     (["similar", "none", "corpus.txt"], "'none' is no run folder"),
     (["topics", "minibert", "none.txt", "--pooling", "mean"], "none.txt"),
     (["topics", "none", "corpus.txt"], "'none' is no run folder"),
+    (["explore", "minibert", "--pooling", "mean"], "no finished run"),
+    (["report", "none"], "none holds no run"),
     (["explore", "none", "corpus.txt"], "'none' is no run folder"),
     (["explore", "minibert", "none.txt", "--pooling", "mean"], "none.txt"),
     (["data", "fetch", "--sha256", "x"], "--sha256 x"),

@@ -18,6 +18,7 @@ from clusterns.cli.inspect import inspect
 from clusterns.cli.methods import methods
 from clusterns.cli.quickstart import quickstart
 from clusterns.cli.recipes import recipes
+from clusterns.cli.report import report
 from clusterns.cli.search import search
 from clusterns.cli.similar import similar
 from clusterns.cli.topics import topics
@@ -34,7 +35,7 @@ app = typer.Typer(
 )
 COMMANDS = (
     quickstart, train, methods, recipes, evaluate, compare, encode, search, similar, topics,
-    explore, inspect,
+    explore, report, inspect,
 )  # fmt: skip
 for command in COMMANDS:
     app.command()(common(command))

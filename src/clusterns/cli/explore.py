@@ -60,6 +60,7 @@ def explore(
     Other text:                clusterns explore runs/mine titles.txt
     """
     from clusterns.corpus.sources import check_sources
+    from clusterns.training.folder import RunFolder
     from clusterns.vectors.manifest import MANIFEST
     from clusterns.vectors.place import check_model
 
@@ -71,6 +72,10 @@ def explore(
     if against == "base" and not (Path(model) / "run.json").is_file():
         raise UserError(
             f"--against base: {model} is no run folder; name the model to compare with."
+        )
+    if not corpus and not RunFolder(Path(model)).is_finished:
+        raise UserError(
+            f"{model} is no finished run with a text of its own: name the text to explore."
         )
 
     from clusterns.cli.quiet import quiet_libraries

@@ -121,10 +121,6 @@ def open_lens(
     ``corpus`` may also be one folder that `clusterns encode` wrote.
     """
     if not corpus:
-        if not RunFolder(Path(name)).is_finished:
-            raise UserError(
-                f"{name} is no finished run with a corpus of its own: name a file of text."
-            )
         model = load_model(name, pooling, max_length)
         return Lens(short(name), model, index_of_run(Path(name), model))
     if len(corpus) > 1 or not (Path(corpus[0]) / MANIFEST).is_file():

@@ -1,0 +1,1 @@
+"""One self-contained html page about a run, or about several side by side."""

@@ -1,0 +1,204 @@
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from clusterns.encoder.base import load_base
+from clusterns.errors import UserError
+from clusterns.evaluation.data.sets import ScoredPairs
+from clusterns.evaluation.scores.halves import HalvesEvaluator
+from clusterns.look.report.charts import line_chart
+from clusterns.look.report.examine import examine, reciprocal_ranks
+from clusterns.look.report.make import make_report
+from clusterns.look.report.page import differing
+from clusterns.look.report.story import length, read_stories, read_story
+from clusterns.training.folder import RunFolder
+from clusterns.training.recipe import load_recipe
+from clusterns.vectors.models import load_model
+from tests.look.conftest import NASTY, subject_texts
+
+DIAGNOSTICS = {
+    "loss": 1.5, "positive_similarity": 0.8, "negative_similarity": 0.4,
+    "hard_negative_similarity": 0.5, "same_cluster_similarity": 0.6, "false_negative_rate": 0.9,
+}  # fmt: skip
+
+
+def finished_run(folder: Path, base: Path, **settings: object) -> Path:
+    """A run folder as a run leaves it; the model is another pooling of the base."""
+    texts = folder.with_suffix(".txt")
+    texts.parent.mkdir(parents=True, exist_ok=True)
+    texts.write_text("\n".join([*subject_texts(300), *NASTY]), "utf-8")
+    recipe = load_recipe("cpu-small", {"base": str(base), "heldout": 30, **settings})
+    run = RunFolder(folder)
+    reading = {"sources": [str(texts)], "column": None, "split_sentences": False}
+    run.create(recipe, {"reading": reading, "fingerprint": "x", "training": 280, "heldout": 30})
+    run.note(metric="eval_heldout_halves_mrr", base_score=0.1)
+    lines = [{"step": 0, "eval_heldout_halves_mrr": 0.1}]
+    for step in (10, 20, 30):
+        lines += [
+            {"step": step, **DIAGNOSTICS},
+            {"step": step, "eval_heldout_halves_mrr": step / 99},
+        ]
+    run.metrics_file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    load_base(str(base), "cls").save_pretrained(str(run.model))
+    results = {
+        "metric": "heldout_halves_mrr", "base_score": 0.1, "best_score": 0.3, "best_step": 30,
+        "steps": 30, "clustering_started_at": 12,
+    }  # fmt: skip
+    run.results_file.write_text(json.dumps(results))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return finished_run(tmp_path_factory.mktemp("runs") / "one", tiny_bert)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
+
+
+class Outside(HTMLParser):
+    """Collects all that a page would load, and its scripts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag in ("script", "img", "link", "iframe", "object", "embed", "base"):
+            self.found.append(tag)
+        for name, value in attrs:
+            if name in ("src", "href", "xlink:href", "action") and not (value or "").startswith(
+                "#"
+            ):
+                self.found.append(f"{name}={value}")
+            if name.startswith("on"):
+                self.found.append(name)
+
+
+def outside(page: str) -> list[str]:
+    parser = Outside()
+    parser.feed(page)
+    return parser.found + re.findall(r"url\((?!#)[^)]*\)|@import", page)
+
+
+def test_the_report_of_a_run_has_everything_and_loads_nothing(run: Path) -> None:
+    path = make_report([run])
+    assert path == run / "report.html"
+    page = path.read_text("utf-8")
+    assert outside(page) == []
+    for words in (
+        "0.1000 → 0.3000", "+0.2000", "clustering starts", "false-negative rate", "best at step 30",
+        "halves find each other, MRR", "alignment of halves", "uniformity", "95 % intervals",
+        "nearest after training", "belong to none", "hard negatives", "learning_rate",
+        "sentence-transformers", "one.txt",
+    ):  # fmt: skip
+        assert words in page, words
+
+
+def test_text_of_the_corpus_is_never_html(run: Path, tmp_path: Path) -> None:
+    page = make_report([run], tmp_path / "r.html", sentences=NASTY * 2 + NASTY).read_text("utf-8")
+    assert outside(page) == []
+    assert "&lt;script&gt;" in page
+    assert "<script" not in page
+    assert "<img" not in page
+
+
+def test_several_runs_stand_side_by_side_with_what_differs(
+    run: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    other = finished_run(tmp_path / "other", tiny_bert, sigma=0.7)
+    page = make_report([run, other], tmp_path / "both.html", examined=False).read_text("utf-8")
+    assert "2 runs side by side" in page
+    assert outside(page) == []
+    first, second = (read_story(path).settings for path in (run, other))
+    assert differing([first, second]) == {"sigma": [0.4, 0.7]}
+
+
+def test_a_text_or_model_that_is_gone_does_not_cost_the_report(
+    tiny_bert: Path, tmp_path: Path
+) -> None:
+    gone = finished_run(tmp_path / "gone", tiny_bert)
+    (tmp_path / "gone.txt").unlink()
+    page = make_report([gone]).read_text("utf-8")
+    assert "The model was not looked at" in page
+    assert "0.1000 → 0.3000" in page
+
+
+def test_an_unfinished_run_is_one_sentence(tiny_bert: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="holds no run"):
+        read_story(tmp_path)
+    half = finished_run(tmp_path / "half", tiny_bert)
+    (half / "results.json").unlink()
+    with pytest.raises(UserError, match="not finished"):
+        make_report([half])
+
+
+def test_runs_of_the_same_name_are_told_apart(run: Path) -> None:
+    names = [story.name for story in read_stories([run, run])]
+    assert names == [str(run), str(run)]
+    assert read_story(run).name == "one"
+
+
+def test_the_figures_are_those_of_the_evaluation(tiny_bert: Path) -> None:
+    before, after = (load_model(str(tiny_bert), pooling) for pooling in ("mean", "max"))
+    texts = [text + " and some more words" for text in subject_texts(60)]
+    random = np.random.default_rng(0)
+    pairs = ScoredPairs(texts[:30], texts[30:], random.uniform(0, 5, 30), "mine")
+    seen = examine([*texts, texts[0]], before, after, pairs)
+    assert seen.sentences == 60
+    scores = {score.name: score for score in seen.scores}
+    halves = scores["halves find each other, MRR"]
+    evaluator = HalvesEvaluator(texts)
+    assert halves.before == pytest.approx(evaluator(before)["heldout_halves_mrr"], abs=1e-4)
+    assert halves.after == pytest.approx(evaluator(after)["heldout_halves_mrr"], abs=1e-4)
+    assert halves.before_interval[0] < halves.before < halves.before_interval[1]
+    spearman = scores["mine, Spearman"]
+    cosines = [
+        (before.encode(pairs.sentences1, normalize_embeddings=True)
+         * before.encode(pairs.sentences2, normalize_embeddings=True)).sum(axis=1)
+    ]  # fmt: skip
+    assert spearman.before == pytest.approx(spearmanr(cosines[0], pairs.scores)[0], abs=1e-3)
+    for example in seen.changed:
+        assert {mark for _, mark in example.before} <= {"kept", "lost"}
+        assert {mark for _, mark in example.after} <= {"kept", "gained"}
+
+
+def test_the_same_model_twice_shows_no_difference(tiny_bert: Path) -> None:
+    model = load_base(str(tiny_bert), "mean")
+    seen = examine([text + " and more words" for text in subject_texts(40)], model, model)
+    assert seen.change.kept.tolist() == [10] * 40
+    assert all(score.before == score.after and not score.better for score in seen.scores)
+
+
+def test_reciprocal_ranks_by_hand() -> None:
+    cosines = np.array([[0.5, 0.9, 0.1], [0.2, 0.2, 0.1], [0.0, 0.1, 0.3]])
+    assert reciprocal_ranks(cosines).tolist() == [1 / 2, 1 / 1.5, 1]
+
+
+def test_a_chart_is_the_same_every_time_and_takes_the_colours_of_the_page() -> None:
+    curves = {"a <b>": [(0, 0.1), (10, 0.4)], "c": [(0, 0.2), (10, 0.1)], "empty": []}
+    chart = line_chart("x", curves, label="score", mark=4, mark_label="starts", best=(10, 0.4))
+    assert chart == line_chart(
+        "x", curves, label="score", mark=4, mark_label="starts", best=(10, 0.4)
+    )
+    assert "var(--c0)" in chart
+    assert "var(--c1)" in chart
+    assert "#0102" not in chart
+    assert "<b>" not in chart
+    assert "starts" in chart
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"), [(5, "5 s"), (89, "89 s"), (600, "10 min"), (7260, "2 h 1 min")]
+)
+def test_lengths_in_words(seconds: float, words: str) -> None:
+    assert length(seconds) == words
