@@ -33,6 +33,16 @@ def test_nothing_that_is_printed_steers_the_terminal(capsys: pytest.CaptureFixtu
         assert "\x9b" not in output
 
 
+def test_a_replaced_character_costs_no_other(capsys: pytest.CaptureFixture[str]) -> None:
+    rich = RichTable("\x1b[31m[cls]")
+    rich.add_row("x")
+    answers.print(rich)
+    Table("", ["\x1b[31m[set]"], [("\x1b[31m[row]", [1.0])]).show(answers)
+    shown = capsys.readouterr().out
+    for name in ("cls", "set", "row"):
+        assert f"\ufffd[31m[{name}]" in shown
+
+
 def test_text_is_never_markup(capsys: pytest.CaptureFixture[str]) -> None:
     say("bert [cls] :smile:")
     complain("[/old]")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.text import Text
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -36,6 +37,10 @@ class SafeConsole(Console):
 
     def __init__(self, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        """Make a string what is laid out: as wide as it will be printed."""
+        return super().render_str(printable(text), **options)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from clusterns.console import printable
 from clusterns.files import whole_file
 
 SIDE_BY_SIDE = 4  # rows
@@ -93,7 +94,7 @@ class Table:
             grid = [list(column) for column in zip(*grid, strict=True)]
         head, *body = [
             [
-                Text(
+                _text(
                     cell.written("{}", " ±{:.1f}" if across else "", "-"),
                     "bold" if cell.best else "",
                 )
@@ -102,7 +103,7 @@ class Table:
             for line in grid
         ]
         table = RichTable(
-            title=Text(self.title) if self.title else None,
+            title=_text(self.title) if self.title else None,
             box=SIMPLE_HEAD,
             padding=(0, 1, 0, 0),
             pad_edge=False,
@@ -114,7 +115,7 @@ class Table:
             table.add_row(*line)
         console.print(table)
         for note in self.notes:
-            console.print(Text(note, "dim"))
+            console.print(_text(note, "dim"))
 
     def markdown(self) -> str:
         """For a README."""
@@ -150,6 +151,11 @@ def write_tables(path: Path, tables: Sequence[Table]) -> None:
     with whole_file(path) as temporary:
         text = "\n".join(table.latex() if latex else table.markdown() for table in tables)
         temporary.write_text(text, "utf-8")
+
+
+def _text(text: str, style: str = "") -> Text:
+    """Literal text, as wide as it will be printed."""
+    return Text(printable(text), style)
 
 
 def _markdown_line(cells: Sequence[str]) -> str:

@@ -98,6 +98,12 @@ def test_all_suites_and_nothing_encoded_twice(bench: Bench, data: EvaluationData
     assert list(found["geometry/STS-B"].sets) == ["alignment", "uniformity", "anisotropy"]
 
 
+def test_geometry_on_the_hubs_text_has_other_names(bench: Bench, data: EvaluationData) -> None:
+    (job,) = find_jobs(["geometry"], data).jobs
+    found = run_job(bench, replace(job, name="STS-B (Hub)"))
+    assert list(found.sets) == ["alignment (Hub)", "uniformity (Hub)", "anisotropy (Hub)"]
+
+
 def test_own_sets_of_three_kinds(bench: Bench, data: EvaluationData) -> None:
     pairs = ScoredPairs(
         ["cat", "dog"], ["cat", "sun"], np.array([5.0, 0.0]), "pairs", "a/pairs.csv"
