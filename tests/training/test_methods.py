@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import random
 from pathlib import Path
 from typing import Any
@@ -206,9 +207,10 @@ def test_a_method_that_makes_its_model_without_training(
 
         def make(self, context: Context) -> SentenceTransformer:
             assert len(context.texts) == 5  # fewer than a batch
+            made = copy.deepcopy(context.model)
             with torch.no_grad():
-                next(context.model.parameters()).add_(1)
-            return context.model
+                next(made.parameters()).add_(1)
+            return made
 
     rows = Dataset.from_dict({"text": texts(5)})
     folder = RunFolder(tmp_path / "run")

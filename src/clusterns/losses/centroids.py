@@ -120,3 +120,19 @@ def farthest_from_last(similarities: Tensor, count: int, first: int) -> Tensor:
         used[last] = True
         last = similarities[last].masked_fill(used, torch.inf).argmin()
     return torch.stack(chosen)
+
+
+def global_centroids(vectors: Tensor, clusters: int, seed: int) -> Tensor:
+    """First centroids from the whole corpus: K-means by cosine, each the raw mean of its members.
+
+    Args:
+        vectors: (m, d) training vectors of the corpus, or of a sample of it.
+        clusters: K.
+        seed: of the K-means.
+    """
+    from sklearn.cluster import KMeans
+
+    unit = F.normalize(vectors.float(), dim=-1).cpu().numpy()
+    labels = KMeans(clusters, n_init=1, random_state=seed).fit_predict(unit)
+    members = F.one_hot(torch.as_tensor(labels).long(), clusters).to(vectors)
+    return (members.T @ vectors) / members.sum(0)[:, None].clamp(min=1)

@@ -7,8 +7,8 @@ from typing import Any
 
 from sentence_transformers import SentenceTransformer
 
-from clusterns.losses.centroids import Centroids
-from clusterns.losses.clustering import Clustering, global_centroids
+from clusterns.losses.centroids import Centroids, global_centroids
+from clusterns.losses.clustering import Clustering
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.masked_lm import MaskedLanguageModelling
 from clusterns.losses.part import Part

@@ -10,7 +10,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from clusterns.losses.batch import Batch, Rows
-from clusterns.losses.centroids import Centroids, Neighbours, farthest_from_last
+from clusterns.losses.centroids import (
+    Centroids,
+    Neighbours,
+    farthest_from_last,
+    global_centroids,
+)
 from clusterns.losses.choices import FalseNegatives, HardNegatives, Variant
 from clusterns.losses.distributed import broadcast, rank
 from clusterns.losses.functional import (
@@ -255,19 +260,3 @@ class Clustering(Part):
     year = "2023"
 }
 """
-
-
-def global_centroids(vectors: Tensor, clusters: int, seed: int) -> Tensor:
-    """First centroids from the whole corpus: K-means by cosine, each the raw mean of its members.
-
-    Args:
-        vectors: (m, d) training vectors of the corpus, or of a sample of it.
-        clusters: K.
-        seed: of the K-means.
-    """
-    from sklearn.cluster import KMeans
-
-    unit = F.normalize(vectors.float(), dim=-1).cpu().numpy()
-    labels = KMeans(clusters, n_init=1, random_state=seed).fit_predict(unit)
-    members = F.one_hot(torch.as_tensor(labels).long(), clusters).to(vectors)
-    return (members.T @ vectors) / members.sum(0)[:, None].clamp(min=1)

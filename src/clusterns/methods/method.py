@@ -117,7 +117,8 @@ class Method:
         """Once in the life of a run, before training: leave files in ``context.folder``."""
 
     def make(self, context: Context) -> SentenceTransformer:
-        """The model of a method that does not train."""
+        """The model of a method that does not train; ``context.model``, which is scored as the base,
+        stays as it is."""
         raise NotImplementedError
 
     def finish(self, ending: Ending) -> tuple[SentenceTransformer, dict[str, Any]]:

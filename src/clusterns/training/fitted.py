@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from datasets import Dataset
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.evaluation import BaseEvaluator
+from transformers import set_seed
 
+from clusterns.encoder.base import resolve_base
+from clusterns.errors import UserError
 from clusterns.files import whole_folder
 from clusterns.methods.method import Method
 from clusterns.methods.recipe import Recipe
 from clusterns.methods.registry import all_parts, get_method
-from clusterns.training.build import build_context
+from clusterns.training.begin import open_run, score_base
+from clusterns.training.build import build_context, texts_of
+from clusterns.training.finish import RunResult, save
+from clusterns.training.folder import RunFolder
+from clusterns.training.processes import processes
 
 
 def has_fit(recipe: Recipe) -> bool:
@@ -31,3 +42,33 @@ def fit_once(
         get_method(recipe.method).fit(context)
         for settings in all_parts(recipe):
             settings.fit(recipe, context)
+
+
+def make_model(
+    recipe: Recipe,
+    dataset: Dataset,
+    evaluator: BaseEvaluator,
+    folder: RunFolder,
+    resume: bool,
+    corpus: dict[str, Any],
+    quiet: bool,
+) -> RunResult:
+    """The run of a method that makes its model without training."""
+    if processes().num_processes > 1:
+        raise UserError(f"method {recipe.method} does not train: run it in one process.")
+    method, texts = get_method(recipe.method), texts_of(dataset)
+    folder.check(resume)
+    set_seed(recipe.seed)
+    base = resolve_base(recipe.base)
+    model = method.encoder(recipe, base)
+    # Before the folder is written: what a fit refuses leaves nothing behind.
+    made = method.make(replace(build_context(recipe, model, texts), quiet=quiet))
+    if not made.model_card_data.model_name:
+        made.model_card_data.model_name = f"{Path(base).name} with {method.title}"
+    open_run(folder, recipe, corpus, f"eval_{evaluator.primary_metric}", resume)
+    score_base(model, evaluator, folder)
+    score = float(evaluator(made)[evaluator.primary_metric])
+    before = folder.record["base_score"]
+    result = RunResult(evaluator.primary_metric, before, score, best_step=0, steps=0)
+    save(made, result, evaluator, folder)
+    return result
