@@ -1,12 +1,24 @@
 from __future__ import annotations
 
+import io
 import json
+import sys
+from pathlib import Path
 
 import pytest
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from clusterns.console import answer_json, answers, complain, printable, say, status
+from clusterns.console import (
+    answer_json,
+    answers,
+    bar,
+    complain,
+    hushed,
+    printable,
+    say,
+    status,
+)
 from clusterns.tables import Table
 
 EVIL = "a\x1b[2J\x9b31m\x07b\r\x7f\u202ec"
@@ -63,3 +75,37 @@ def test_json_is_plain_ascii_on_stdout(capsys: pytest.CaptureFixture[str]) -> No
     assert out.isascii()
     assert "\x1b" not in out
     assert not err
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "quiet", "shown", "seen"),
+    [
+        (Terminal, False, True, True),
+        (Terminal, True, True, False),
+        (Terminal, False, False, False),
+        (io.StringIO, False, True, False),
+    ],
+)
+def test_bars_are_drawn_on_a_terminal_where_they_are_wanted(
+    stream: type[io.StringIO], quiet: bool, shown: bool, seen: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stderr", stream())
+    with hushed(quiet):
+        assert list(bar(range(3), desc="Counting", shown=shown)) == [0, 1, 2]
+    assert ("Counting" in sys.stderr.getvalue()) == seen  # type: ignore[attr-defined]
+
+
+def test_every_bar_is_drawn_here() -> None:
+    source = Path(__file__).parents[1] / "src" / "clusterns"
+    importing = {
+        path.relative_to(source).as_posix()
+        for path in source.rglob("*.py")
+        if any(line.split()[:1] == ["from"] and line.split()[1].startswith("tqdm")
+               for line in path.read_text("utf-8").splitlines() if len(line.split()) > 1)
+    }  # fmt: skip
+    assert importing == {"console.py"}

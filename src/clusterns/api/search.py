@@ -165,7 +165,7 @@ class SearchPlan:
         from clusterns.vectors.index import Index
 
         if not self.corpus:
-            return index_of_run(Path(self.model), model)
+            return index_of_run(Path(self.model), model, self.loading)
         if self.vectors is not None:
             return Index.open(self.vectors, model, model_name=self.model)
         return self._embedded(model)

@@ -7,12 +7,22 @@ from typing import Annotated
 
 import typer
 
-from clusterns.cli.options import MODEL_HELP, Column, MaxLength, Pooling
+from clusterns.cli.options import (
+    Column,
+    Device,
+    DType,
+    Dtype,
+    MaxLength,
+    Model,
+    Pooling,
+    PromptName,
+    TruncateDim,
+)
 from clusterns.errors import UserError
 
 
 def explore(
-    model: Annotated[str, typer.Argument(help=MODEL_HELP, show_default=False)],
+    model: Model,
     corpus: Annotated[
         list[str] | None,
         typer.Argument(
@@ -43,6 +53,10 @@ def explore(
     column: Column = None,
     pooling: Pooling = None,
     max_length: MaxLength = None,
+    prompt_name: PromptName = None,
+    truncate_dim: TruncateDim = None,
+    device: Device = None,
+    dtype: Dtype = DType.float32,
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="Port on this machine; 0 is any free one.")
     ] = 0,
@@ -86,15 +100,22 @@ def explore(
     from clusterns.look.topics import find_topics
 
     quiet_libraries()
+    options = {
+        "max_length": max_length,
+        "prompt_name": prompt_name,
+        "truncate_dim": truncate_dim,
+        "device": device,
+        "dtype": dtype.value,
+    }
     with listen(port) as where:
-        lens = open_lens(
-            model, corpus or [], pooling=pooling, max_length=max_length, column=column, most=most
-        )
+        lens = open_lens(model, corpus or [], column=column, most=most, pooling=pooling, **options)
         if len(lens) < 3:
             raise UserError("there are fewer than three sentences: nothing to see.")
         lenses = [lens]
         if against is not None:
-            lenses.append(open_other(against, lens, Path(model), against_pooling, max_length))
+            lenses.append(
+                open_other(against, lens, Path(model), pooling=against_pooling, **options)
+            )
         topics = find_topics(lens.vectors, lens.index.texts.to_pylist(), k)
         scene = Scene(short(corpus[0]) if corpus else short(model), lenses, topics)
         scene.maps.refine()

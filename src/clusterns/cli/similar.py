@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from clusterns.cli.options import Column, MaxLength, Model, Pooling
+from clusterns.cli.options import (
+    Column,
+    Device,
+    DType,
+    Dtype,
+    MaxLength,
+    Model,
+    Pooling,
+    PromptName,
+    TruncateDim,
+)
 
 
 def similar(
@@ -38,6 +48,10 @@ def similar(
     column: Column = None,
     pooling: Pooling = None,
     max_length: MaxLength = None,
+    prompt_name: PromptName = None,
+    truncate_dim: TruncateDim = None,
+    device: Device = None,
+    dtype: Dtype = DType.float32,
 ) -> None:
     """Find near-duplicates: pairs of sentences above a threshold, and the groups they connect.
 
@@ -67,7 +81,16 @@ def similar(
 
     quiet_libraries()
     sentences = read_sentences(corpus, column)
-    lens = lens_over(model, sentences, pooling, max_length)
+    lens = lens_over(
+        model,
+        sentences,
+        pooling=pooling,
+        max_length=max_length,
+        prompt_name=prompt_name,
+        truncate_dim=truncate_dim,
+        device=device,
+        dtype=dtype.value,
+    )
     found = of_lines(pairs_of(*lens.neighbours, min(threshold, *THRESHOLDS)), sentences.rows)
     line = sentences.lines
     text = [sentences.texts[row] for row in sentences.rows]

@@ -7,7 +7,17 @@ from typing import Annotated
 
 import typer
 
-from clusterns.cli.options import Column, MaxLength, Model, Pooling
+from clusterns.cli.options import (
+    Column,
+    Device,
+    DType,
+    Dtype,
+    MaxLength,
+    Model,
+    Pooling,
+    PromptName,
+    TruncateDim,
+)
 from clusterns.errors import UserError
 
 
@@ -49,6 +59,10 @@ def topics(
     column: Column = None,
     pooling: Pooling = None,
     max_length: MaxLength = None,
+    prompt_name: PromptName = None,
+    truncate_dim: TruncateDim = None,
+    device: Device = None,
+    dtype: Dtype = DType.float32,
 ) -> None:
     """Find topics: clusters of sentences, with their central sentences and typical words.
 
@@ -80,7 +94,16 @@ def topics(
     read = read_sentences(corpus, column)
     if len(read.texts) < 2:
         raise UserError("there are fewer than two different sentences: nothing to group.")
-    lens = lens_over(model, read, pooling, max_length)
+    lens = lens_over(
+        model,
+        read,
+        pooling=pooling,
+        max_length=max_length,
+        prompt_name=prompt_name,
+        truncate_dim=truncate_dim,
+        device=device,
+        dtype=dtype.value,
+    )
     found = find_topics(lens.vectors, read.texts, k, seed=seed)
     table = Table("topic", "size", "tightness", "words", "central sentence")
     for topic in found.topics:

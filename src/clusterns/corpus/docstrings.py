@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 
 from datasets import Dataset
-from tqdm.auto import tqdm
 
+from clusterns.console import bar
 from clusterns.corpus.docstring_files import Documented, SourceFile, read_source
 from clusterns.corpus.prepare import Corpus, CorpusReport
 from clusterns.corpus.public_names import Names, is_public, public_names
@@ -134,19 +134,13 @@ def _read_all(
     files: list[SourceFile], processes: int, progress: bool
 ) -> Iterator[tuple[Names, list[Documented]] | None]:
     """Parse all files, in order. Parsing makes millions of objects and no cycles: no collector."""
-    bar = partial(
-        tqdm,
-        desc="Docstrings",
-        total=len(files),
-        unit=" files",
-        disable=None if progress else True,
-    )
+    shown = partial(bar, desc="Docstrings", total=len(files), unit=" files", shown=progress)
     if processes == 1:
-        yield from bar(map(read_source, files))
+        yield from shown(map(read_source, files))
         return
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     with ProcessPoolExecutor(processes, context, initializer=gc.disable) as pool:
-        yield from bar(pool.map(read_source, files, chunksize=64))
+        yield from shown(pool.map(read_source, files, chunksize=64))
 
 
 def _name_objects(sources: list[tuple[Names, list[Documented]]]) -> list[Docstring]:

@@ -13,9 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 from datasets import Dataset
-from tqdm.auto import tqdm
 
-from clusterns.console import say
+from clusterns.console import bar, say
 from clusterns.corpus.cleaning import MAX_CHARS, MIN_WORDS, clean
 from clusterns.corpus.columns import Columns
 from clusterns.corpus.documents import Documents
@@ -149,18 +148,12 @@ def _write(
     schema = SCHEMA if columns.document is None else SCHEMA.append(DOCUMENT)
     with (
         pa.ipc.new_stream(str(path), schema) as writer,
-        tqdm(
-            desc="Reading",
-            total=total,
-            unit="B",
-            unit_scale=True,
-            disable=None if progress else True,
-        ) as bar,
+        bar(desc="Reading", total=total, unit="B", unit_scale=True, shown=progress) as shown,
     ):
         documents = Documents()
         for source in sources:
             documents.next_source(isinstance(source, FileSource) and source.is_plain(columns))
-            for rows in source.rows(columns, bar.update, counts):
+            for rows in source.rows(columns, shown.update, counts):
                 texts = rows["text"]
                 others = [] if columns.document is None else [documents.of(rows["document"])]
                 if settings["split_sentences"]:

@@ -10,8 +10,8 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Module
 from sentence_transformers.util import batch_to_device
 from torch import Tensor
-from tqdm import tqdm
 
+from clusterns.console import bar
 from clusterns.encoder.flow import LEVELS, Flow
 from clusterns.encoder.flow_layers import flow_layers
 from clusterns.encoder.whitening import Moments, whitening
@@ -119,11 +119,11 @@ def _epochs(count: int, batch_size: int, epochs: float) -> list[int]:
 def _batches(
     rows: Sequence[int], batch_size: int, what: str, quiet: bool
 ) -> Iterator[Sequence[int]]:
-    with tqdm(total=len(rows), desc=what, unit=" sentences", disable=quiet) as bar:
+    with bar(total=len(rows), desc=what, unit=" sentences", shown=not quiet) as shown:
         for start in range(0, len(rows), batch_size):
             batch = rows[start : start + batch_size]
             yield batch
-            bar.update(len(batch))
+            shown.update(len(batch))
 
 
 @torch.no_grad()

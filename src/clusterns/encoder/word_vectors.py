@@ -11,8 +11,8 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, WordEmbeddings
 from sentence_transformers.sentence_transformer.modules.tokenizer import WhitespaceTokenizer
-from tqdm import tqdm
 
+from clusterns.console import bar
 from clusterns.errors import UserError
 
 # The first row of the table belongs to no word of a text.
@@ -58,7 +58,9 @@ def _read(path: Path, quiet: bool) -> tuple[list[str], np.ndarray]:
         dimension = min((line.count(" ") for line in first), default=0)
         if not dimension:
             raise ValueError("a word without numbers, or no word at all")
-        for line in tqdm(chain(first, lines), "Read word vectors", disable=quiet, unit=" words"):
+        for line in bar(
+            chain(first, lines), desc="Read word vectors", unit=" words", shown=not quiet
+        ):
             # A word may hold blanks: the numbers are counted from the end.
             word, *numbers = line.rsplit(" ", dimension)
             if len(numbers) != dimension or any(map(_is_number, word.split(" ")[1:])):

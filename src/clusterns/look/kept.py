@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clusterns.files import whole_file
+
+# The parser of Python 3.11, with which NumPy reads the head of a file, fails now and then when
+# many threads use it at once.
+_one_at_a_time = threading.Lock()
 
 
 def kept(path: Path, make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
@@ -25,7 +30,8 @@ def kept(path: Path, make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
 def find_kept(path: Path) -> NDArray[Any] | None:
     """The array in the file ``path``, mapped, or None."""
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        with _one_at_a_time:
+            return np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
 

@@ -7,12 +7,12 @@ import sys
 import threading
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
-from clusterns.console import say
+from clusterns.console import bar, say
 from clusterns.look.kept import find_kept, keep, kept
 from clusterns.look.lens import Lens
 
@@ -111,16 +111,17 @@ class Maps:
         for lens in self.lenses:  # their bars come before the address of the page
             _ = lens.neighbours
         self.refining = True
-        threading.Thread(target=self._refine_all, daemon=True).start()
+        shown = bar(total=100, desc="UMAP", unit="%", leave=False)
+        threading.Thread(target=self._refine_all, args=(shown,), daemon=True).start()
 
-    def _refine_all(self) -> None:
-        with tqdm(total=100, desc="UMAP", unit="%", leave=False, disable=None) as bar:
+    def _refine_all(self, shown: Any) -> None:
+        with shown:
             for n in range(len(self.lenses)):
                 if not self._ended and find_kept(self.path(n, UMAP)) is None:
-                    self._refine(n, bar)
+                    self._refine(n, shown)
         self.refining = False
 
-    def _refine(self, lens: int, bar: tqdm) -> None:
+    def _refine(self, lens: int, shown: Any) -> None:
         _ = self.points(0, PCA)
         start = self.path(0, UMAP if lens else PCA)
         part = self.path(lens, "umap-raw")
@@ -134,7 +135,7 @@ class Maps:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             self.share = (lens + float(line)) / len(self.lenses)
-            bar.update(round(100 * self.share) - bar.n)
+            shown.update(round(100 * self.share) - shown.n)
         if self._process.wait() == 0:
             points = np.asarray(find_kept(part))
             first = find_kept(self.path(0, UMAP)) if lens else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sentence_transformers import SentenceTransformer
 
@@ -24,6 +25,7 @@ from clusterns.vectors.given import GivenTexts
 from clusterns.vectors.index import Index
 from clusterns.vectors.manifest import COMPLETE, MANIFEST
 from clusterns.vectors.models import load_model
+from clusterns.vectors.settings import Loading
 
 BASE = "base"
 INDEX = "index"  # in a run folder
@@ -85,8 +87,8 @@ def index_of(
     return Index.build(folder, model, texts, names, model_name=name, batch_size=EMBEDDED_AT_A_TIME)
 
 
-def index_of_run(run: Path, model: SentenceTransformer) -> Index:
-    """The index over the corpus of a run, in the run folder."""
+def index_of_run(run: Path, model: SentenceTransformer, loading: Loading | None = None) -> Index:
+    """The index over the corpus of a run, in the run folder; ``loading`` is how it was opened."""
     folder = RunFolder(run)
     place = run / INDEX
     if (place / COMPLETE).is_file():
@@ -96,14 +98,14 @@ def index_of_run(run: Path, model: SentenceTransformer) -> Index:
         raise UserError(f"{run} was stopped before its index: `clusterns quickstart --again`.")
     texts = prepare_corpus(**reading).dataset["text"]
     say(f"Embedding {len(texts):,} sentences with {run}, once.")
-    return Index.build(place, model, texts, model_name=str(run), batch_size=EMBEDDED_AT_A_TIME)
+    return Index.build(
+        place, model, texts, model_name=str(run), loading=loading, batch_size=EMBEDDED_AT_A_TIME
+    )
 
 
-def lens_over(
-    name: str, sentences: Sentences, pooling: str | None = None, max_length: int | None = None
-) -> Lens:
-    """A model over given sentences."""
-    model = load_model(name, pooling, max_length)
+def lens_over(name: str, sentences: Sentences, **options: Any) -> Lens:
+    """A model, loaded with ``options`` of ``load_model``, over given sentences."""
+    model = load_model(name, **options)
     return Lens(short(name), model, index_of(model, short(name), sentences.texts))
 
 
@@ -111,37 +113,35 @@ def open_lens(
     name: str,
     corpus: Sequence[str],
     *,
-    pooling: str | None = None,
-    max_length: int | None = None,
     column: str | None = None,
     most: int | None = None,
+    **options: Any,
 ) -> Lens:
     """A model over the sentences of ``corpus``; without one, over the text of the run.
 
-    ``corpus`` may also be one folder that `clusterns encode` wrote.
+    ``corpus`` may also be one folder that `clusterns encode` wrote; ``options`` are those of
+    ``load_model``.
     """
     if not corpus:
-        model = load_model(name, pooling, max_length)
+        model = load_model(name, **options)
         return Lens(short(name), model, index_of_run(Path(name), model))
     if len(corpus) > 1 or not (Path(corpus[0]) / MANIFEST).is_file():
-        return lens_over(name, read_sentences(corpus, column, most), pooling, max_length)
-    model = load_model(name, pooling, max_length)
+        return lens_over(name, read_sentences(corpus, column, most), **options)
+    model = load_model(name, **options)
     index = Index.open(Path(corpus[0]), model, model_name=name)
     if index.texts.null_count:
         raise UserError(f"{corpus[0]} keeps no text: encode it again, or name the text itself.")
     return Lens(short(name), model, index)
 
 
-def open_other(
-    name: str, first: Lens, run: Path, pooling: str | None = None, max_length: int | None = None
-) -> Lens:
+def open_other(name: str, first: Lens, run: Path, **options: Any) -> Lens:
     """Another model over the same sentences; "base" is the one that the run began with."""
     texts = first.index.texts.to_pylist()
     names = None if first.index.names is None else first.index.names.to_pylist()
     if name == BASE:
         model, shown = base_of(run)
     else:
-        model, shown = load_model(name, pooling, max_length), short(name)
+        model, shown = load_model(name, **options), short(name)
     if shown == first.name:
         shown = f"{shown} (other)"
     return Lens(shown, model, index_of(model, shown, texts, names))

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm import tqdm
 
+from clusterns.console import bar
 from clusterns.look.words import Words
 from clusterns.vectors.nearest import Vectors, unit
 
@@ -123,7 +123,7 @@ def choose_count(sample: Vectors, seed: int, progress: bool = True) -> int:
     if not counts:
         return 1 if len(sample) < 4 else 2
     scores = []
-    for count in tqdm(counts, desc="Number of topics", disable=None if progress else True):
+    for count in bar(counts, desc="Number of topics", shown=progress):
         nearest, _ = assigned(second, spherical_middles(first, count, seed))
         several = 1 < len(np.unique(nearest)) < len(second)
         scores.append(silhouette_score(second, nearest, metric="cosine") if several else -1.0)

@@ -10,10 +10,10 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from tqdm.auto import tqdm
 from transformers import ProgressCallback, TrainerCallback, TrainerControl, TrainerState
 from transformers import TrainingArguments as Arguments
 
+from clusterns.console import bar
 from clusterns.files import disk_errors, whole_file
 from clusterns.training.processes import any_process
 from clusterns.training.trainer import ContrastiveTrainer
@@ -182,7 +182,7 @@ class Progress(ProgressCallback):
     ) -> None:
         """The library's bar, on a terminal only; the lines are written everywhere."""
         if state.is_world_process_zero:
-            self.training_bar = tqdm(total=state.max_steps, dynamic_ncols=True, disable=None)
+            self.training_bar = bar(total=state.max_steps, dynamic_ncols=True)
         self.current_step = 0
 
     def on_log(

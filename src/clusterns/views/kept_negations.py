@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from tqdm import tqdm
 
+from clusterns.console import bar
 from clusterns.errors import UserError
 from clusterns.files import whole_file
 
@@ -35,7 +35,8 @@ def keep_negations(
     kept, rows = np.unique(digests, return_index=True)
     schema = pa.schema([("digest", pa.uint64()), ("negation", pa.string())])
     distinct = (sentences[int(row)] for row in rows)
-    negations = iter(negate(tqdm(distinct, "Negate", len(rows), disable=quiet, unit="sentence")))
+    shown = bar(distinct, desc="Negate", total=len(rows), unit="sentence", shown=not quiet)
+    negations = iter(negate(shown))
     with whole_file(path) as temporary, pa.ipc.new_file(str(temporary), schema) as file:
         for start in range(0, len(kept), CHUNK):
             few = kept[start : start + CHUNK]

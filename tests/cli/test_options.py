@@ -1,0 +1,77 @@
+"""Options that people expect to find at every command."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+import transformers
+from typer.main import get_command
+
+from clusterns.cli import app, main
+from clusterns.cli.quiet import quiet_libraries
+from clusterns.console import is_verbose, speak_up
+
+COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
+ENCODING = ["encode", "evaluate", "explore", "search", "similar", "topics"]
+
+
+def options(command: str) -> set[str]:
+    return {option for each in COMMANDS[command].params for option in each.opts}
+
+
+@pytest.mark.parametrize("command", ENCODING)
+def test_what_encodes_can_be_told_where_and_how(command: str) -> None:
+    wanted = {"--device", "--dtype", "--prompt-name", "--truncate-dim", "--pooling", "--max-length"}
+    assert wanted <= options(command)
+
+
+@pytest.mark.parametrize("command", [*ENCODING, "inspect"])
+def test_the_model_comes_first(command: str) -> None:
+    arguments = [each for each in COMMANDS[command].params if not each.opts[0].startswith("-")]
+    assert arguments[0].name == "model"
+
+
+@pytest.mark.parametrize("command", ["search", "inspect", "evaluate", "compare"])
+def test_answers_for_programs(command: str) -> None:
+    assert "--json" in options(command)
+
+
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "data"])
+def test_every_command_can_be_quiet_and_verbose(command: str) -> None:
+    assert {"--quiet", "--verbose"} <= options(command)
+
+
+def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:
+    monkeypatch.setattr("sys.argv", ["clusterns", *arguments])
+    with pytest.raises(SystemExit):
+        main()
+
+
+def test_verbose_tells_where_an_error_comes_from(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    arguments = ["encode", "minibert", str(tmp_path / "none.txt"), "--output", "out"]
+    call(monkeypatch, *arguments)
+    assert "Traceback" not in capsys.readouterr().err
+    call(monkeypatch, *arguments, "--verbose")
+    assert "Traceback" in capsys.readouterr().err
+    call(monkeypatch, *arguments)  # nothing of it stays
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_verbose_leaves_the_libraries_their_voice() -> None:
+    before = transformers.logging.get_verbosity()
+    try:
+        transformers.logging.set_verbosity_warning()
+        speak_up(True)
+        assert is_verbose()
+        quiet_libraries()
+        assert transformers.logging.get_verbosity() == logging.WARNING
+        speak_up(False)
+        quiet_libraries()
+        assert transformers.logging.get_verbosity() == logging.ERROR
+    finally:
+        speak_up(False)
+        transformers.logging.set_verbosity(before)
