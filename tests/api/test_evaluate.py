@@ -9,6 +9,8 @@ import clusterns
 from clusterns.api import evaluate as module
 from clusterns.cli.evaluate import evaluate as command
 from clusterns.errors import UserError
+from clusterns.evaluation import mteb_suite
+from clusterns.evaluation.results.results import SetResult, SuiteResult
 
 RENAMED = {"suite": "suites", "mteb_task": "mteb_tasks"}
 OF_THE_COMMAND = {"output", "as_json"}
@@ -56,3 +58,26 @@ def test_quiet_says_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 def test_unknown_suites_are_refused() -> None:
     with pytest.raises(UserError, match="no suite 'stss': choose from sts, transfer"):
         clusterns.evaluate("minibert", "stss")
+
+
+def test_tasks_of_mteb_are_kept_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[str] = []
+
+    def run_mteb(model: object, tasks: list[str], batch_size: int) -> SuiteResult:
+        asked.extend(tasks)
+        if tasks == ["B"]:
+            raise UserError("mteb could not get its data")
+        return SuiteResult({tasks[0]: SetResult(50.0, "main score", 0, 0.0, "mteb")})
+
+    monkeypatch.setattr(mteb_suite, "version", lambda name: "2.0")
+    monkeypatch.setattr(mteb_suite, "check_tasks", lambda names: None)
+    monkeypatch.setattr(mteb_suite, "run_mteb", run_mteb)
+    vectors = tmp_path / "v.txt"
+    vectors.write_text("cat 1 0\nsun 0 1\n")
+    for _ in range(2):
+        results = clusterns.evaluate(vectors, "mteb", mteb_tasks=["A", "B"])
+        assert list(results.suites["mteb"].sets) == ["A"]
+    assert asked == ["A", "B", "B"]  # A was there
+    assert "B is left out: mteb could not get its data" in capsys.readouterr().err

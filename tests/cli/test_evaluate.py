@@ -142,6 +142,28 @@ def test_an_evaluation_goes_on_where_it_was(
     assert done == ["queries", "pairs", "texts", "queries"]
 
 
+KILLED = """
+import os, signal, sys
+from clusterns.cli import app
+from clusterns.evaluation import suites
+compute, done = suites.run_job, []
+def run_job(bench, job):
+    if len(done) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    done.append(job)
+    return compute(bench, job)
+suites.run_job = run_job
+app(sys.argv[1:])
+"""
+
+
+def test_a_killed_evaluation_goes_on(vectors: Path, own: list[object]) -> None:
+    asked = [sys.executable, "-c", KILLED, "evaluate", vectors, *own]
+    assert subprocess.run([str(part) for part in asked], capture_output=True).returncode == -9
+    shown = run(vectors, *own)
+    assert (shown.count("kept"), shown.count("will run")) == (2, 1)
+
+
 def test_what_is_missing_is_left_out(
     tmp_path: Path, vectors: Path, shared_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
