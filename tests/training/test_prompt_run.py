@@ -95,8 +95,8 @@ def test_a_template_replaces_the_pooling_and_refuses_another(tiny_bert: Path) ->
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("promptbert-bert-base", ("simcse", "bert", 256, 1e-5)),
-        ("promptbert-roberta-base", ("simcse", "roberta", 256, 1e-5)),
+        ("promptbert-bert-base", ("promptbert", "bert", 256, 1e-5)),
+        ("promptbert-roberta-base", ("promptbert", "roberta", 256, 1e-5)),
         ("clusterns-prompt-bert-base", ("clusterns", "bert", 512, 5e-5, 96, 5e-4, 0.4, "second", 1e-2, 0, 0.2)),
         ("clusterns-prompt-bert-large", ("clusterns", "bert", 256, 3e-5, 96, 1e-4, 0.2, "second", 5e-4, 0.25, 0.3)),
         ("clusterns-prompt-roberta-base", ("clusterns", "roberta", 512, 5e-5, 128, 1e-3, 0.4, "none", 1e-2, 0.2, 0.6)),
@@ -112,6 +112,6 @@ def test_the_published_recipes_have_the_published_values(
     assert tuple(getattr(chosen, key) for key in keys[: len(expected)]) == expected
     assert (chosen.max_length, chosen.epochs, chosen.eval_steps) == (32, 1, 125)
     assert chosen.patience == (3 if chosen.method == "clusterns" else 0)
-    assert chosen.method == "simcse" or chosen.variant == "released"
+    assert chosen.method == "promptbert" or chosen.variant == "released"
     assert chosen.denoising == "dropout"
     assert chosen.head is None

@@ -48,7 +48,7 @@ class Clustering(Part):
 
     Args:
         dimension: width of the embeddings.
-        clusters: number of centroids (K), at most the rows of a batch.
+        clusters: number of centroids (K), at most the rows of a batch that they start from.
         momentum: share of the new cluster mean in a centroid's update (gamma).
         sigma: clustering starts once the mean similarity of in-batch pairs is at or below this.
         start_step: start at this step (S) instead.

@@ -25,7 +25,7 @@ class ClusteringSettings(Recipe):
     """Centroids as hard negatives, clusters as false negatives (ClusterNS)."""
 
     clusters: int = Field(128, ge=2)
-    """Number of centroids (K), at most batch_size."""
+    """Number of centroids (K), at most batch_size where they start from a batch."""
     momentum: float = Field(1e-3, gt=0, le=1)
     """Share of the new cluster mean in a centroid's update (gamma)."""
     sigma: float = Field(0.4, ge=-1, le=1)
