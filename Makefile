@@ -9,6 +9,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 quickstart: $(VENV)/.run  ## train on the docstrings of this environment, prove it, search it
 	$(BIN)/clusterns quickstart --again
 	$(BIN)/clusterns search runs/quickstart "sort an array along an axis"
+	@echo "See all of it in the browser: $(BIN)/clusterns explore runs/quickstart --against base"
 
 test: $(VENV)/.dev  ## run the tests
 	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/pytest -q -n auto

@@ -15,7 +15,7 @@ from clusterns.evaluation.data.sets import ScoredPairs
 from clusterns.evaluation.scores.halves import HalvesEvaluator
 from clusterns.look.report.charts import line_chart
 from clusterns.look.report.examine import examine, reciprocal_ranks
-from clusterns.look.report.make import make_report
+from clusterns.look.report.make import make_report, report_after
 from clusterns.look.report.page import differing
 from clusterns.look.report.story import length, read_stories, read_story
 from clusterns.training.folder import RunFolder
@@ -202,3 +202,17 @@ def test_a_chart_is_the_same_every_time_and_takes_the_colours_of_the_page() -> N
 )
 def test_lengths_in_words(seconds: float, words: str) -> None:
     assert length(seconds) == words
+
+
+def test_after_training_a_report_is_written_once_and_its_faults_do_not_cost_the_run(
+    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = finished_run(tmp_path / "run", tiny_bert)
+    assert report_after([run]) == run / "report.html"
+    first = (run / "report.html").stat().st_mtime_ns
+    assert report_after([run]) == run / "report.html"
+    assert (run / "report.html").stat().st_mtime_ns == first
+    (run / "report.html").unlink()
+    monkeypatch.setattr("clusterns.look.report.make.examine", lambda *_: 1 / 0)
+    assert report_after([run]) is None
+    assert not (run / "report.html").exists()

@@ -97,6 +97,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON, fo
 Quiet = Annotated[
     bool, typer.Option("--quiet", help="No status and no bars: errors and the result only.")
 ]
+NoReport = Annotated[
+    bool, typer.Option("--no-report", help="Write no report (report.html in the run folder).")
+]
 Verbose = Annotated[
     bool,
     typer.Option(

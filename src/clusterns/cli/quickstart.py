@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from clusterns.cli.options import Quiet
+from clusterns.cli.options import NoReport, Quiet
 from clusterns.console import hushed, say
 from clusterns.errors import UserError
 
@@ -27,6 +27,7 @@ def quickstart(
     again: Annotated[
         bool, typer.Option("--again", help="Replace an earlier quickstart in the same folder.")
     ] = False,
+    no_report: NoReport = False,
     quiet: Quiet = False,
 ) -> None:
     """Train on the docstrings of the installed Python packages, prove the gain, and search them.
@@ -53,7 +54,7 @@ def quickstart(
         remove_earlier(output)
     try:
         with hushed(quiet):
-            run(output, changes, quiet=quiet)
+            run(output, changes, quiet=quiet, report=not no_report)
     except Interrupted:
         say("Stopped. Start over with: clusterns quickstart --again")
         sys.exit(130)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clusterns.cli.options import Column, Document, Quiet
-from clusterns.console import answers, say
+from clusterns.cli.options import Column, Document, NoReport, Quiet
+from clusterns.console import answers, hushed, say
 from clusterns.errors import UserError
 
 if TYPE_CHECKING:
@@ -87,6 +87,7 @@ def train(
             "--dry-run", help="Read the corpus, estimate time and memory, and train nothing."
         ),
     ] = False,
+    no_report: NoReport = False,
     quiet: Quiet = False,
 ) -> None:
     """Train sentence embeddings from plain text.
@@ -120,13 +121,21 @@ def train(
         if dry_run:
             summary = plan.estimate(quiet=quiet).summary()
         else:
-            summary = _report(plan.run(quiet=quiet))
+            run = plan.run(quiet=quiet)
+            summary = _report(run)
     except Interrupted as stop:
         say(f"Stopped: {stop}. Go on with: clusterns train --output {output} --resume")
         sys.exit(130)
     if processes().is_main_process:
         # Some of these lines are to be copied: none is wrapped.
         answers.print(summary, markup=False, soft_wrap=True)
+        if not dry_run and not no_report:
+            from clusterns.look.report.make import report_after
+
+            with hushed(quiet):
+                written = report_after([run.path])
+            if written is not None:
+                answers.print(f"The report: {written.resolve().as_uri()}", soft_wrap=True)
 
 
 def _report(run: Trained) -> str:

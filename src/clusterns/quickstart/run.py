@@ -14,6 +14,7 @@ from clusterns.corpus.heldout import split_heldout
 from clusterns.encoder.base import load_base, resolve_base
 from clusterns.evaluation.scores.halves import HalvesEvaluator
 from clusterns.files import write_json
+from clusterns.look.report.make import report_after
 from clusterns.methods.registry import get_part, keys_of
 from clusterns.quickstart.earlier import INDEX, PROOF, RECIPE, SIMCSE
 from clusterns.quickstart.proof import FIGURES, Proof
@@ -25,7 +26,11 @@ from clusterns.vectors.index import Index
 
 
 def quickstart(
-    output: Path, changes: dict[str, Any] | None = None, *, quiet: bool = False
+    output: Path,
+    changes: dict[str, Any] | None = None,
+    *,
+    quiet: bool = False,
+    report: bool = True,
 ) -> dict[str, dict[str, float]]:
     """Train ClusterNS and SimCSE on docstrings, compare both with the base, index for search.
 
@@ -33,6 +38,7 @@ def quickstart(
         output: run folder of ClusterNS; SimCSE's lies in it.
         changes: settings that differ from the recipe.
         quiet: no progress bars.
+        report: whether to write one about both runs.
     """
     begun = time.monotonic()
     text = docstring_corpus(progress=not quiet)
@@ -71,8 +77,14 @@ def quickstart(
         model_name=str(output),
         progress=not quiet,
     )
-    say(f"Done in {time.monotonic() - begun:.0f} s. Now ask it something:")
+    written = (
+        report_after([folder.path for folder in folders.values()], heldout) if report else None
+    )
+    say(f"Done in {time.monotonic() - begun:.0f} s. Now ask it something, or look at all of it:")
     answers.print(f'  clusterns search {output} "sort an array along an axis"', soft_wrap=True)
+    answers.print(f"  clusterns explore {output} --against base", soft_wrap=True)
+    if written is not None:
+        answers.print(f"The report: {written.resolve().as_uri()}", soft_wrap=True)
     return results
 
 

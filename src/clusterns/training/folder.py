@@ -7,6 +7,7 @@ checkpoints/    everything that a resume needs
 fit/            what the method computed before training, if it did
 model/          the final SentenceTransformer, with its model card
 results.json    what came out: scores before and after, the best step
+report.html     the same for people, with curves and examples
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class RunFolder:
         self.fit = path / "fit"
         self.model = path / "model"
         self.results_file = path / "results.json"
+        self.report_file = path / "report.html"
 
     @property
     def entries(self) -> list[Path]:
@@ -47,6 +49,7 @@ class RunFolder:
             self.fit,
             self.model,
             self.results_file,
+            self.report_file,
         ]
 
     @property

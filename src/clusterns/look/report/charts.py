@@ -50,7 +50,7 @@ def line_chart(
     }  # fmt: skip
     shown = {key: curve for key, curve in curves.items() if curve}
     with matplotlib.rc_context(style):
-        figure = Figure(figsize=(7.2, 3.1), layout="constrained")
+        figure = Figure(figsize=(6.2, 2.9), layout="constrained")
         FigureCanvasSVG(figure)
         axes = figure.add_subplot()
         axes.grid(axis="y", linewidth=0.8)
@@ -75,7 +75,7 @@ def line_chart(
         if bottom_at_zero:
             axes.set_ylim(bottom=0)
         if len(shown) > 1:
-            figure.legend(loc="outside lower center", ncols=3, fontsize=9, handlelength=1.4)
+            figure.legend(loc="outside lower center", ncols=3, fontsize=9.5, handlelength=1.4)
         written = io.StringIO()
         figure.savefig(written, format="svg", metadata={"Date": None})
     svg = re.sub(r"^.*?(?=<svg)", "", written.getvalue(), flags=re.DOTALL)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from sentence_transformers import SentenceTransformer
 
+from clusterns.console import say
 from clusterns.corpus.heldout import split_heldout
 from clusterns.corpus.prepare import prepare_corpus
 from clusterns.errors import UserError
@@ -15,7 +16,7 @@ from clusterns.evaluation.data.find import EvaluationData
 from clusterns.evaluation.data.own import read_scored_pairs
 from clusterns.evaluation.data.sets import ScoredPairs
 from clusterns.look.report.examine import MOST, Examination, examine
-from clusterns.look.report.page import REPORT, Chapter, chapter, write_report
+from clusterns.look.report.page import Chapter, chapter, write_report
 from clusterns.look.report.story import Story, read_stories
 from clusterns.look.sentences import INDEX, base_of
 from clusterns.training.folder import RunFolder
@@ -42,7 +43,7 @@ def make_report(
         examined: whether to load models at all.
     """
     stories = read_stories(list(runs))
-    path = output or runs[0] / REPORT
+    path = output or RunFolder(runs[0]).report_file
     chapters: list[Chapter] = []
     for number, story in enumerate(stories):
         seen, why_not = None, None
@@ -54,6 +55,28 @@ def make_report(
         chapters.append(chapter(number, story, seen, why_not))
     write_report(chapters, path)
     return path
+
+
+def report_after(runs: Sequence[Path], sentences: Sequence[str] | None = None) -> Path | None:
+    """Write the report at the end of training, into the folder of the first run.
+
+    Nothing that goes wrong here costs a run that came to its end; None where something did. A
+    report that is newer than its run stays.
+    """
+    folder = RunFolder(runs[0])
+    try:
+        if folder.report_file.is_file() and is_newer(folder.report_file, folder.results_file):
+            return folder.report_file
+        say("Writing the report.")
+        return make_report(runs, sentences=sentences)
+    except Exception as error:
+        say(f"The report could not be written ({error}): clusterns report {runs[0]}")
+        return None
+
+
+def is_newer(path: Path, other: Path) -> bool:
+    """Whether a file was written after another."""
+    return path.stat().st_mtime >= other.stat().st_mtime
 
 
 def examine_run(story: Story, sentences: Sequence[str] | None = None) -> Examination:

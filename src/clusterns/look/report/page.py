@@ -20,7 +20,6 @@ from clusterns.look.report.examine import Examination
 from clusterns.look.report.story import Story, length
 from clusterns.tables import Table
 
-REPORT = "report.html"  # in a run folder
 SIMILARITIES = {
     "positive_similarity": "positives",
     "negative_similarity": "in-batch negatives",
