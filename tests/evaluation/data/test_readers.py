@@ -134,7 +134,7 @@ def test_dbpedia_is_quoted_csv(tmp_path: Path) -> None:
     ("read", "content", "says"),
     [
         (lambda p: readers.read_short_text(p, "x"), "1\ta\n2\n", "line 2: expected 2 columns"),
-        (readers.read_dbpedia, "1,a,b\n2,a\n", "line 2: expected label,title,content"),
+        (readers.read_dbpedia, "1,a,b\n" * 3 + "2,a\n", "line 4: expected label,title,content"),
         (readers.read_dbpedia, "1,a,b\n15,a,b\n", "line 2: the label '15'"),
         (readers.read_dbpedia, '1,a,b\n2,a,"b\n', "line 2 is broken csv"),
     ],
