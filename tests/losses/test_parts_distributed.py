@@ -1,0 +1,86 @@
+"""Each part on two processes with half of the rows each equals one process with all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from clusterns.losses.contrastive import ContrastiveLoss
+from clusterns.losses.judge import Judge
+from clusterns.losses.mixing import MixedNegatives
+from clusterns.losses.noise import NoiseNegatives
+from clusterns.losses.part import Part
+from clusterns.losses.queue import MomentumQueue
+from clusterns.losses.third_view import SoftNegatives, ThirdViewNegatives
+from tests.losses.by_hand import views
+from tests.losses.test_cluster_ns import N, Vectors, features
+from tests.losses.test_distributed import join, start_two
+from tests.losses.test_queue import Encoder
+
+PARTS: dict[str, Callable[[Encoder], list[Part]]] = {
+    "queue": lambda encoder: [MomentumQueue(encoder, 30, 0.8)],  # type: ignore[arg-type]
+    "noise": lambda _: [NoiseNegatives(1.5, steps=2, rate=0.5)],
+    "judge": lambda _: [Judge(Vectors(), above=0.3, column=-1)],  # type: ignore[arg-type]
+    "mixing": lambda _: [MixedNegatives(both_sides=True)],
+    "third view": lambda _: [ThirdViewNegatives()],
+    "soft": lambda _: [SoftNegatives(2.0)],
+}
+PARTS["all"] = lambda encoder: [
+    part for name, make in PARTS.items() if name != "all" for part in make(encoder)
+]
+
+
+def steps(name: str, rank: int = 0, world: int = 1, **frame: object) -> dict[str, Tensor]:
+    """Values, gradients (averaged as data parallelism does) and the state after a few steps."""
+    encoder = Encoder()
+    loss = ContrastiveLoss(encoder, parts=PARTS[name](encoder), views=3, aside=1, **frame).double()  # type: ignore[arg-type]
+    values, gradients = [], []
+    mine = slice(rank * N // world, (rank + 1) * N // world)
+    for some in views(3):
+        columns = [features(view.detach()[mine]) for view in (*some, some[0])]
+        encoder.zero_grad()
+        value = loss(columns)
+        value.backward()
+        result = [value.detach(), encoder.linear.weight.grad.clone()]
+        if world > 1:
+            for tensor in result:
+                dist.all_reduce(tensor)
+                tensor /= world
+        with torch.no_grad():
+            encoder.linear.weight -= 0.05 * result[1]
+        values.append(result[0])
+        gradients.append(result[1])
+    state = {k: v for k, v in loss.state_dict().items() if not k.startswith("model.")}
+    return {"values": torch.stack(values), "gradients": torch.stack(gradients), **state}
+
+
+def process(rank: int, folder: Path) -> None:
+    join(rank, folder)
+    for name in PARTS:
+        torch.save(steps(name, rank, 2), folder / f"{name}-{rank}.pt")
+    cached = steps("all", rank, 2, gradient_cache=True, mini_batch_size=5)
+    torch.save(cached, folder / f"cached-{rank}.pt")
+
+
+@pytest.fixture(scope="module")
+def two_processes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ranks")
+    start_two(process, folder)
+    return folder
+
+
+@pytest.mark.parametrize("name", [*PARTS, "cached"])
+def test_two_processes_equal_one(two_processes: Path, name: str) -> None:
+    one = steps("all" if name == "cached" else name)
+    ranks = [torch.load(two_processes / f"{name}-{rank}.pt", weights_only=True) for rank in (0, 1)]
+    for key, value in one.items():
+        torch.testing.assert_close(ranks[0][key], value, atol=1e-9, rtol=1e-9)
+        torch.testing.assert_close(ranks[1][key], ranks[0][key], atol=1e-12, rtol=1e-12)
+    if name in {"queue", "all", "cached"}:
+        assert one["queue._extra_state"].tolist() == [30]
+        assert one["queue.vectors"].abs().min(1).values.gt(0).all()
