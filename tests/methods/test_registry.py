@@ -60,6 +60,10 @@ def test_parts_join_a_method_with_their_keys_and_checks() -> None:
          r"queue_momentum belongs to method esimcse.* is simcse\. Add it with parts=\[queue\]"),
         ({"method": "esimcse", "queue_momentum": 1.5}, "queue_momentum = 1.5"),
         ({"method": "esimcse", "sigma": 0.1}, "sigma belongs to method clusterns"),
+        ({"method": "sncse", "soft_alpha": 0.5}, "soft_alpha = 0.5 must not be above soft_beta"),
+        ({"parts": ["soft_negative"], "positives": "crop"}, "crop does not go with soft negatives"),
+        ({"method": "whitening", "parts": ["queue"]}, "for methods that train, and whitening does"),
+        ({"method": "average", "template": "bert"}, "choose method prompt"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused_by_name(changes: dict, message: str) -> None:

@@ -51,6 +51,11 @@ class Untrained(Method):
     trains = False
     settings: type[Recipe] = UntrainedSettings
 
+    def check(self, recipe: Recipe) -> None:
+        """A template that nobody reads is a mistake."""
+        if recipe.template:
+            raise ValueError(f"template does not go with method {self.name}: choose method prompt.")
+
     def encoder(self, recipe: Recipe, base: str) -> SentenceTransformer:
         """What the run compares with: the base, pooled."""
         from clusterns.encoder.base import load_base

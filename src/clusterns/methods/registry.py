@@ -156,6 +156,8 @@ def recipe_class(name: str, parts: tuple[str, ...] = ()) -> type[Recipe]:
                 )
 
     def check(self: Any) -> Any:
+        if self.parts and not chosen.trains:
+            raise ValueError(f"parts are for methods that train, and {name} does not.")
         views = chosen.views(self)
         if self.dropout == 0 and len(views) > 1 and views[0] == views[1] and views[0].is_fixed:
             raise ValueError("positives = dropout with dropout = 0: both views would be the same.")

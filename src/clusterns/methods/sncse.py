@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from clusterns.errors import UserError
 from clusterns.methods.method import Context, Method
@@ -33,6 +33,16 @@ class SoftNegativeSettings(Recipe):
     """And at most this far below it (beta)."""
     soft_parser: str = ""
     """A spaCy model of English (folder or name) that tells what to negate. Empty: by rules."""
+
+    @model_validator(mode="after")
+    def _sentences_are_whole(self) -> SoftNegativeSettings:
+        if self.soft_alpha > self.soft_beta:
+            raise ValueError(
+                f"soft_alpha = {self.soft_alpha} must not be above soft_beta = {self.soft_beta}."
+            )
+        if self.positives == "crop":  # the words of a crop are not those of its negation
+            raise ValueError("positives = crop does not go with soft negatives of whole sentences.")
+        return self
 
     def make_part(self, context: Context) -> SoftNegatives:
         """The margin that holds them."""
@@ -76,13 +86,6 @@ class SNCSE(Method):
         "positive_template": 'This sentence of " {sentence} " means {mask} .',
         "denoising": "none",
     }
-
-    def check(self, recipe: Recipe) -> None:
-        """The words of a crop are not those of its negation."""
-        if recipe.positives == "crop":
-            raise ValueError(
-                "positives = crop does not go with method sncse, which negates whole sentences."
-            )
 
     def views(self, recipe: Recipe) -> tuple[View, ...]:
         """A full stop where there is none, in training as at test."""
