@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from clusterns.losses import batch as batch_module
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.judge import Judge
 from tests.losses.by_hand import equal, info_nce_by_hand, views
@@ -48,6 +49,26 @@ def test_the_models_own_cosines_above_the_threshold(monkeypatch: pytest.MonkeyPa
         )
 
     equal(lambda: Judge(Vectors(), above=0.3), by_hand, 2, monkeypatch)
+
+
+def test_a_judge_in_half_precision_is_compared_in_single(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Half(Vectors):
+        def forward(self, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+            return {"sentence_embedding": rows["vectors"].to(torch.bfloat16)}
+
+    some = views(2)[0]
+    part = Judge(Half(), above=0.3)
+    loss = ContrastiveLoss(Vectors(), parts=[part])
+    loss([features(view) for view in some])
+    rounded = some[0].detach().to(torch.bfloat16).double()
+    pairs = [(i, j) for i in range(N) for j in range(N) if i != j]
+    alike = sum(float(cosine(rounded[i], rounded[j]) > 0.3) for i, j in pairs)
+    for most in (2**18, 3 * N):  # counted in slices as well
+        monkeypatch.setattr(batch_module, "MOST_CELLS", most)
+        found = loss.diagnostics()["judged_false_negatives"]
+        assert found == pytest.approx(alike / len(pairs), abs=1e-6)
+    assert part._vectors is not None
+    assert part._vectors.dtype == torch.float32
 
 
 def test_a_judge_is_frozen_and_no_part_of_the_checkpoint() -> None:

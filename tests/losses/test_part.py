@@ -117,6 +117,25 @@ def test_parts_join_and_equal_the_oracle(frame: object, monkeypatch: pytest.Monk
     assert loss.diagnostics()["gap"] == pytest.approx(loss.parts["gap"].item(), abs=1e-6)
 
 
+def test_what_one_part_takes_for_a_positive_no_other_takes_out() -> None:
+    class All(Part):
+        def follow(self, batch: Batch, learn: bool) -> TermsOf:
+            return lambda rows: Terms(
+                excluded=torch.ones_like(rows.similarities, dtype=torch.bool).scatter(
+                    1, rows.targets[:, None], False
+                )
+            )
+
+    anchors, positives = batches()[0]
+    columns = [features(anchors), features(positives)]
+    loss = ContrastiveLoss(Vectors(), TAU, parts=[Excluded(), All()])(columns)
+    total = 0.0
+    for i in range(N):
+        kept = [cosine(anchors[i], positives[j]) / TAU for j in (i, (i - 1) % N)]
+        total += (torch.stack(kept).logsumexp(0) - sum(kept) / 2).item()
+    assert loss.item() == pytest.approx(total / N, abs=1e-9)
+
+
 def test_slices_make_room_for_extra_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[int] = []
 

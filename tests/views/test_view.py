@@ -90,6 +90,23 @@ def test_rows_of_two_texts_give_each_view_its_own(tiny_bert: Path) -> None:
     assert ids(batch, "anchor") == plain(TEXTS, truncation=True, max_length=12)["input_ids"]
     expected = plain([f"{text} too" for text in TEXTS], truncation=True, max_length=12)
     assert ids(batch, "positive") == expected["input_ids"]
+    # What comes behind the pair is of the anchor, as where there is one text.
+    third = collator(tiny_bert, views=(View(), View(), View()))(rows)
+    assert ids(third, "view3") == ids(third, "anchor")
+
+
+def test_a_tokeniser_of_a_part_gets_its_own_prompt_and_not_the_encoders() -> None:
+    asked = []
+
+    def preprocess(texts: list[str], prompt: str | None = None, **_: object) -> dict:
+        asked.append(prompt)
+        return {"input_ids": torch.ones(len(texts), 2), "attention_mask": torch.ones(len(texts), 2)}
+
+    own = View(preprocess=preprocess, prompt="judge: ")
+    none = View(preprocess=preprocess)
+    views = (View(), View(), own, none)
+    ViewCollator(preprocess_fn=preprocess, prompts="query: ", views=views)(ROWS)
+    assert asked == ["query: ", "query: ", "judge: ", None]
 
 
 def test_of_several_templates_each_row_draws_one() -> None:

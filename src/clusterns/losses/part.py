@@ -120,11 +120,16 @@ def joined(terms: Sequence[Terms]) -> dict[str, Tensor | None]:
             ],
             dim=1,
         )
+    excluded = _any(each.excluded for each in terms)
+    extra_positives = _any(each.extra_positives for each in terms)
+    if excluded is not None and extra_positives is not None:
+        # What one part takes for a positive is in the denominator as well, whatever another says.
+        excluded = excluded & ~extra_positives
     return {
         "negatives": torch.cat(negatives, dim=1) if negatives else None,
         "negative_weights": weights,
-        "excluded": _any(each.excluded for each in terms),
-        "extra_positives": _any(each.extra_positives for each in terms),
+        "excluded": excluded,
+        "extra_positives": extra_positives,
     }
 
 

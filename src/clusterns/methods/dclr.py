@@ -65,21 +65,34 @@ class JudgeSettings(Recipe):
             from copy import deepcopy
 
             from clusterns.encoder.base import without_training_parts
+            from clusterns.errors import UserError
+            from clusterns.losses.distributed import world_size
 
+            if world_size() > 1:
+                raise UserError(
+                    "no judge is named, and one cannot be trained by several processes: train SimCSE "
+                    "first (`clusterns train ... --method simcse`) and name its run with --set "
+                    "judge=DIR."
+                )
             model = without_training_parts(deepcopy(context.model))
         return Judge(model, self.judge_above, column=-1)
 
     def more_views(self, views: tuple[View, ...], folder: Path | None) -> tuple[View, ...]:
         """A column for the judge, behind those of the encoder."""
         model = self._judge(folder)
-        return views if model is None else (*views, View(preprocess=model.preprocess))
+        if model is None:
+            return views
+        prompt = model.prompts.get(model.default_prompt_name) if model.default_prompt_name else None
+        return *views, View(preprocess=model.preprocess, prompt=prompt)
 
     def fit(self, context: Context) -> None:
         """Train the judge, where none is named."""
         if not self.judge and context.folder is not None:
+            from clusterns.losses.judge import load_judge
             from clusterns.methods.short_simcse import short_simcse
 
             short_simcse(context, self.judge_steps, context.folder / OWN_JUDGE)
+            load_judge.cache_clear()  # a judge of an earlier run may have had the same place
 
     def _judge(self, folder: Path | None) -> SentenceTransformer | None:
         from clusterns.losses.judge import load_judge

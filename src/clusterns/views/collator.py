@@ -24,6 +24,8 @@ Features = dict[str, Any]
 class ViewCollator(SentenceTransformerDataCollator):
     """Tokenise rows ``{"text": ...}``, or rows of different texts, as a column for each view.
 
+    Of a row of two texts, views behind the first two are views of its anchor.
+
     Views that are all alike and fixed are tokenised once: dropout makes the difference. A row's
     ``label`` goes along as it is.
 
@@ -60,7 +62,7 @@ class ViewCollator(SentenceTransformerDataCollator):
         generator = random.Random(key)
         drawn = []
         for place, view in enumerate(views):
-            text = sources[min(place, len(sources) - 1)]
+            text = sources[place] if place < len(sources) else sources[0]
             if view.text is not None:
                 text = view.text(text, generator)
             template = view.templates[0] if view.templates else None
@@ -93,7 +95,8 @@ class ViewCollator(SentenceTransformerDataCollator):
 
     def _tokenised(self, view: View, texts: list[str], template: Template | None) -> Features:
         preprocess = view.preprocess or self.preprocess_fn
-        options: dict[str, Any] = {"prompt": self.prompts or None, "task": None}
+        prompt = view.prompt if view.preprocess else self.prompts
+        options: dict[str, Any] = {"prompt": prompt or None, "task": None}
         if template is not None:
             options["prompt"] = template.text
         if self.max_length is not None:

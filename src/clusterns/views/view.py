@@ -31,6 +31,8 @@ class View:
     preprocess: Callable[..., dict[str, Any]] | None = None
     """A tokeniser of its own: such a view is for a part of the loss (a judge), and not for the
     encoder. Views of this kind come last."""
+    prompt: str | None = None
+    """What stands before the text for such a tokeniser; the encoder's prompt does not."""
 
     @property
     def is_fixed(self) -> bool:
