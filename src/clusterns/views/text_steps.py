@@ -44,9 +44,9 @@ class KeptNegation:
 
 
 def ended(text: str) -> str:
-    """``text`` with a full stop, unless it ends in one of . ? ! or a quote."""
-    text = text.rstrip()
-    return text if text.endswith((".", "?", "!", '"', "'")) else f"{text}."
+    """``text`` with a full stop where the tokeniser of a prompt-based model puts one at test."""
+    text = text.strip()
+    return text if not text or text.endswith((".", "?", '"', "'")) else f"{text}."
 
 
 @cache
