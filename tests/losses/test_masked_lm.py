@@ -12,6 +12,7 @@ from transformers import AutoModelForMaskedLM
 from clusterns.encoder.base import load_base
 from clusterns.encoder.dropout import set_dropout
 from clusterns.encoder.masked_lm import add_masked_lm_head
+from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.masked_lm import MaskedLanguageModelling
 from clusterns.losses.tokenised import mini_batches
 
@@ -78,6 +79,22 @@ def test_a_batch_without_a_masked_token_costs_nothing(tiny_bert: Path) -> None:
     features = model.preprocess(TEXTS)
     nothing = torch.full_like(features["input_ids"], -100)
     assert model({**features, "masked_lm_labels": nothing})["masked_lm_loss"].item() == 0
+
+
+def test_anchors_and_positives_are_masked_and_padding_never(tiny_bert: Path) -> None:
+    model = masked_lm_model(tiny_bert, 0.0)
+    objective = MaskedLanguageModelling(model.tokenizer, 0.4)
+    loss = ContrastiveLoss(model, masked_lm=objective, views=3, aside=1)
+    one, long, other = (model.preprocess(texts) for texts in (TEXTS, TEXTS[::-1], ["no"] * 7))
+    rows = loss.stacked_for_masked_lm([one, other])  # one view, and one that is not for the encoder
+    assert torch.equal(rows["input_ids"], one["input_ids"].repeat(2, 1))
+    rows = loss.stacked_for_masked_lm([one, long, other, other])
+    assert torch.equal(rows["input_ids"], torch.cat([one["input_ids"], long["input_ids"]]))
+    # A vocabulary in which the token of the padding is a word.
+    words = {**rows, "input_ids": rows["input_ids"].where(rows["attention_mask"] == 1, 20)}
+    labels = objective.masked(words)["masked_lm_labels"]
+    assert (labels[rows["attention_mask"] == 0] == -100).all()
+    assert (labels != -100).any()
 
 
 def test_mini_batches_are_the_rows_from_short_to_long_without_padding() -> None:

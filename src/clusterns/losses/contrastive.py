@@ -112,11 +112,17 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
                     rows, with_grad=torch.is_grad_enabled(), copy_random_state=False
                 )
                 loss = self.calculate_loss([[vectors for vectors, _ in embedded]], back)
-        return loss if self.masked_lm is None else self._with_masked_lm(loss, columns[0])
+        if self.masked_lm is None:
+            return loss
+        return self._with_masked_lm(loss, self.stacked_for_masked_lm(columns))
 
     def stacked(self, columns: Sequence[Features]) -> dict[str, Any]:
         """The rows that go through the encoder, all views of a batch below each other."""
         return stack_views(columns[: len(columns) - self.aside], self.views)
+
+    def stacked_for_masked_lm(self, columns: Sequence[Features]) -> dict[str, Any]:
+        """The rows that the masked-LM objective masks: anchors and positives, as SimCSE does."""
+        return stack_views(columns[: len(columns) - self.aside][:2], min(2, self.views))
 
     def views_of(self, columns: Sequence[Features]) -> int:
         """How many rows of the encoder stand for one row of the batch."""

@@ -15,7 +15,7 @@ from clusterns.losses.tokenised import mini_batches
 
 
 class MaskedLanguageModelling:
-    """Masked-LM loss of a separate, masked copy of the anchors.
+    """Masked-LM loss of a separate, masked copy of tokenised sentences.
 
     The model must carry a masked-LM head (``clusterns.encoder.add_masked_lm_head``).
 
@@ -62,6 +62,8 @@ class MaskedLanguageModelling:
         # The library masks on the host; drawn here and not in the collator, the masks follow the
         # random state of the training step, which a checkpoint restores.
         masked, labels = self._collator.torch_mask_tokens(original.cpu().clone())
+        # Columns of other lengths are padded with 0, which is a word in some vocabularies.
+        labels[features["attention_mask"].cpu() == 0] = NOT_MASKED
         return {
             **features,
             "input_ids": masked.to(original.device),

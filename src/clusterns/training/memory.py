@@ -77,7 +77,7 @@ def estimate_memory(
     with kept_random_state(model.device), precision(recipe, model.device):
         passes = [loss.stacked(columns)]
         if loss.masked_lm is not None:
-            passes.append(loss.masked_lm.masked(columns[0]))
+            passes.append(loss.masked_lm.masked(loss.stacked_for_masked_lm(columns)))
         a_row = [_kept_bytes(model, each) for each in passes]
     model.train(was_training)
     whole = largest = 0.0
