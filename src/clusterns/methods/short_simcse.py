@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from clusterns.methods.method import Context
@@ -24,19 +24,20 @@ def short_simcse(context: Context, steps: int, path: Path) -> None:
         SentenceTransformerTrainingArguments,
     )
 
+    from transformers import PrinterCallback, ProgressCallback
+
     from clusterns.console import say
     from clusterns.encoder.base import without_training_parts
     from clusterns.encoder.randomness import kept_random_state
-    from clusterns.errors import UserError
     from clusterns.files import whole_folder
     from clusterns.losses.contrastive import ContrastiveLoss
-    from clusterns.losses.distributed import world_size
 
-    if world_size() > 1:
-        raise UserError(
-            "no judge is named, and one cannot be trained by several processes: train SimCSE first "
-            "(`clusterns train ... --method simcse`) and name its run with --set judge=DIR."
-        )
+    class Bar(ProgressCallback):
+        """The library's bar without its lines, which would go where answers go."""
+
+        def on_log(self, *args: Any, **kwargs: Any) -> None:
+            """Say nothing."""
+
     recipe = context.recipe
     count = min(len(context.texts), steps * recipe.batch_size)
     say(f"No judge is named: SimCSE is trained first, {steps} steps of {recipe.batch_size}.")
@@ -48,6 +49,9 @@ def short_simcse(context: Context, steps: int, path: Path) -> None:
             max_steps=steps,
             per_device_train_batch_size=recipe.batch_size,
             learning_rate=recipe.learning_rate,
+            # A process computes in one precision: the run that follows could not change it.
+            bf16=recipe.precision == "bf16",
+            fp16=recipe.precision == "fp16",
             dataloader_drop_last=True,
             save_strategy="no",
             report_to="none",
@@ -57,6 +61,11 @@ def short_simcse(context: Context, steps: int, path: Path) -> None:
         )
         args.max_length = recipe.max_length  # the library's collator looks for it there
         loss = ContrastiveLoss(model, recipe.temperature, mini_batch_size=recipe.mini_batch_size)
-        SentenceTransformerTrainer(model, args, train_dataset=rows, loss=loss).train()
+        trainer = SentenceTransformerTrainer(model, args, train_dataset=rows, loss=loss)
+        trainer.remove_callback(PrinterCallback)
+        trainer.remove_callback(ProgressCallback)
+        if not context.quiet:
+            trainer.add_callback(Bar)
+        trainer.train()
     with whole_folder(path) as temporary:
         without_training_parts(model).save_pretrained(str(temporary))

@@ -65,7 +65,8 @@ class SoftNegativeSettings(Recipe):
             from clusterns.views.parsed_negation import ParsedNegation
 
             path = context.folder / NEGATIONS
-            keep_negations(path, context.texts, ParsedNegation(self.soft_parser).many)
+            negate = ParsedNegation(self.soft_parser).many
+            keep_negations(path, context.texts, negate, quiet=context.quiet)
 
 
 @method

@@ -172,6 +172,7 @@ def build_context(
     def embed(sentences: Sequence[str]) -> Tensor:
         """Training vectors of sentences, as the anchors of a batch are made."""
         collator, found = build_collator(recipe, model, folder), []
+        collator.views = collator.views[:1]
         was_training = model.training
         model.eval()
         with torch.no_grad(), heads_on(model), kept_random_state(model.device):

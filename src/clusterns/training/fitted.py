@@ -32,13 +32,18 @@ def has_fit(recipe: Recipe) -> bool:
 
 
 def fit_once(
-    recipe: Recipe, model: SentenceTransformer, texts: Sequence[str], folder: Path
+    recipe: Recipe,
+    model: SentenceTransformer,
+    texts: Sequence[str],
+    folder: Path,
+    *,
+    quiet: bool = False,
 ) -> None:
     """Let the method and its parts leave their files in ``folder``, whole; never a second time."""
     if folder.exists():
         return
     with whole_folder(folder) as temporary, model.truncate_embeddings(None):
-        context = build_context(recipe, model, texts, temporary)
+        context = replace(build_context(recipe, model, texts, temporary), quiet=quiet)
         get_method(recipe.method).fit(context)
         for settings in all_parts(recipe):
             settings.fit(recipe, context)

@@ -102,15 +102,16 @@ def _train(
         return make_model(recipe, dataset, evaluator, folder, resume, corpus, quiet)
     arguments = training_arguments(recipe, folder, metric)
     model = build_model(recipe)
-    collator = build_collator(recipe, model)
+    fitted = folder.fit if resume and folder.fit.is_dir() else None
+    collator = build_collator(recipe, model, fitted)
     rows, texts = training_rows(recipe, dataset), texts_of(dataset)
-    loss = build_loss(recipe, model, texts)
+    loss = build_loss(recipe, model, texts, fitted)
     memory = estimate_memory(recipe, model, loss, collator, texts)
     first_process_does(lambda: check_memory(recipe, memory, model.device))
     first_process_does(lambda: open_run(folder, recipe, corpus, metric, resume))
     first_process_does(lambda: score_base(model, evaluator, folder))
-    if has_fit(recipe):
-        first_process_does(lambda: fit_once(recipe, model, texts, folder.fit))
+    if has_fit(recipe) and fitted is None:
+        first_process_does(lambda: fit_once(recipe, model, texts, folder.fit, quiet=quiet))
         collator = build_collator(recipe, model, folder.fit)
         loss = build_loss(recipe, model, texts, folder.fit)
     checkpoint = last_checkpoint(folder.checkpoints) if resume else None
