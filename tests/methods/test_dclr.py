@@ -1,0 +1,74 @@
+"""DCLR without a judge of the user's: a short SimCSE run makes one, once."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from datasets import Dataset
+from safetensors.torch import load_file
+from sentence_transformers import SentenceTransformer
+
+from clusterns.errors import UserError
+from clusterns.losses import distributed
+from clusterns.losses.judge import Judge, load_judge
+from clusterns.training.build import build_collator, build_loss, build_model
+from clusterns.training.folder import RunFolder
+from clusterns.training.recipe import load_recipe
+from clusterns.training.run import train
+from tests.training.test_methods import texts
+from tests.training.test_run import Scripted
+
+
+def recipe(base: Path, **changes: Any) -> Any:
+    values = {"method": "dclr", "base": str(base), "batch_size": 8, "max_steps": 2,
+              "eval_steps": 2, "judge_steps": 2, "learning_rate": 1e-3, "patience": 0}  # fmt: skip
+    return load_recipe("default", {**values, **changes})
+
+
+def run(folder: Path, chosen: Any) -> Path:
+    rows = Dataset.from_dict({"text": texts(40)})
+    train(chosen, rows, Scripted([0.1, 0.2]), RunFolder(folder), quiet=True)
+    return folder
+
+
+def test_the_judge_is_made_quietly_and_that_of_an_earlier_run_in_its_place_is_forgotten(
+    tiny_bert: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    judge = run(tmp_path / "run", recipe(tiny_bert)) / "fit" / "judge"
+    assert capfd.readouterr().out == ""
+    opened = SentenceTransformer(str(judge))
+    assert [type(module).__name__ for module in opened] == ["Transformer", "Pooling"]
+    first = load_file(judge / "model.safetensors")
+    shutil.rmtree(tmp_path / "run")
+    run(tmp_path / "run", recipe(tiny_bert, seed=7))
+    second = load_file(judge / "model.safetensors")
+    assert any(not torch.equal(first[key], value) for key, value in second.items())
+    asked = dict(load_judge(str(judge))[0].model.named_parameters())
+    assert all(torch.equal(asked[key], value) for key, value in second.items() if key in asked)
+
+
+def test_several_processes_without_a_judge_are_refused_before_anything_is_written(
+    tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = recipe(tiny_bert)
+    model = build_model(chosen)
+    monkeypatch.setattr(distributed, "world_size", lambda: 2)
+    with pytest.raises(UserError, match="name its run with --set judge=DIR"):
+        build_loss(chosen, model, texts(8))
+
+
+def test_a_named_judge_reads_sentences_in_a_column_of_its_own(tiny_bert: Path) -> None:
+    chosen = recipe(tiny_bert, judge=str(tiny_bert), positives="crop", dropout=0)
+    model = build_model(chosen)
+    loss, collator = build_loss(chosen, model, texts(8)), build_collator(chosen, model)
+    assert (loss.views, loss.aside) == (2, 1)
+    (judge,) = (part for part in loss.ingredients if isinstance(part, Judge))
+    assert judge.judge is load_judge(str(tiny_bert))
+    batch = collator([{"text": text} for text in texts(8)])
+    whole = judge.judge.preprocess(texts(8), max_length=chosen.max_length)
+    assert torch.equal(batch["view3_input_ids"], whole["input_ids"])
+    assert not any(key.startswith("judge") for key in loss.state_dict())
