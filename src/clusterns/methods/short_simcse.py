@@ -23,10 +23,9 @@ def short_simcse(context: Context, steps: int, path: Path) -> None:
         SentenceTransformerTrainer,
         SentenceTransformerTrainingArguments,
     )
-
     from transformers import PrinterCallback, ProgressCallback
 
-    from clusterns.console import say
+    from clusterns.console import bar, say
     from clusterns.encoder.base import without_training_parts
     from clusterns.encoder.randomness import kept_random_state
     from clusterns.files import whole_folder
@@ -35,8 +34,12 @@ def short_simcse(context: Context, steps: int, path: Path) -> None:
     class Bar(ProgressCallback):
         """The library's bar without its lines, which would go where answers go."""
 
+        def on_train_begin(self, args: Any, state: Any, *rest: Any, **kwargs: Any) -> None:
+            self.training_bar = bar(total=state.max_steps, desc="SimCSE", unit="step")
+            self.current_step = 0
+
         def on_log(self, *args: Any, **kwargs: Any) -> None:
-            """Say nothing."""
+            pass
 
     recipe = context.recipe
     count = min(len(context.texts), steps * recipe.batch_size)
