@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: quickstart test lint docs bench clean
+.PHONY: quickstart test lint docs bench mutants oldest clean
 
 quickstart: $(VENV)/.run  ## train on the docstrings of this environment, prove it, search it
 	$(BIN)/clusterns quickstart --again
@@ -26,8 +26,15 @@ docs: $(VENV)/.dev  ## the documentation as a site, in build/site
 bench: $(VENV)/.dev  ## measure; writes the tables in benchmarks/
 	$(BIN)/python -m benchmarks
 
+mutants: .venv-mutants/.done  ## change the maths in small ways; list the changes that no test notices
+	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false nice .venv-mutants/bin/mutmut run
+	.venv-mutants/bin/mutmut results
+
+oldest: .venv-oldest/.done  ## run the tests with the oldest versions that pyproject.toml allows
+	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false .venv-oldest/bin/pytest -q -n auto
+
 clean:  ## remove everything that was built
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) .venv-mutants .venv-oldest mutants build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
 $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)
@@ -39,3 +46,15 @@ $(VENV)/.run: $(VENV)/bin/pip pyproject.toml constraints.txt
 $(VENV)/.dev: $(VENV)/bin/pip pyproject.toml constraints.txt
 	$(PIP) -e ".[dev]"
 	touch $@ $(VENV)/.run
+
+# Mutmut breaks on pytest 9.2, so it has an environment of its own.
+.venv-mutants/.done: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-mutants
+	grep -v '^pytest==' constraints.txt > .venv-mutants/constraints.txt
+	.venv-mutants/bin/pip install --quiet -c .venv-mutants/constraints.txt -e . pytest==9.1.1 mutmut==3.8.0
+	touch $@
+
+.venv-oldest/.done: pyproject.toml constraints-oldest.txt
+	$(PYTHON) -m venv .venv-oldest
+	.venv-oldest/bin/pip install --quiet -c constraints-oldest.txt -e ".[dev]"
+	touch $@

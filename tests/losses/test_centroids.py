@@ -78,6 +78,15 @@ def test_counters_live_in_the_state() -> None:
     assert torch.equal(other.vectors, torch.eye(2))
 
 
+@pytest.mark.parametrize("started_at", [None, 0, 1])
+def test_counters_survive_whenever_clustering_started(started_at: int | None) -> None:
+    centroids, other = Centroids(2, 2), Centroids(2, 2)
+    centroids.step, centroids.started_at = 4, started_at
+    other.start(torch.eye(2))
+    other.load_state_dict(centroids.state_dict())
+    assert (other.step, other.started_at) == (4, started_at)
+
+
 def test_cosine_matrix_by_hand() -> None:
     a, b = torch.tensor([[3.0, 4.0]]), torch.tensor([[1.0, 0.0], [0.0, -2.0], [6.0, 8.0]])
     torch.testing.assert_close(cosine_matrix(a, b), torch.tensor([[0.6, -0.8, 1.0]]))

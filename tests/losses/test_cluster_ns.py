@@ -5,6 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from clusterns.losses.cluster_ns import ClusterNSLoss, global_centroids
+from clusterns.losses.clustering import Clustering
 from clusterns.losses.contrastive import Batch, ContrastiveLoss
 from tests.losses.oracle import Oracle
 
@@ -342,6 +343,55 @@ def test_diagnostics_are_the_papers_curves() -> None:
     }  # fmt: skip
     for name, value in expected.items():
         assert found[name] == pytest.approx(float(value), abs=1e-5), name
+
+
+def test_diagnostics_of_small_and_empty_clusters() -> None:
+    part = Clustering(2, clusters=4)
+    part.centroids.start(torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]))
+    three = torch.tensor([[3.0, 0.3], [2.0, -0.2], [0.1, 1.0]])
+    found = part.diagnostics(Batch.of(three, three))
+    assert found["clusters_with_members"] == 2
+    assert found["false_negative_rate"] == pytest.approx(2 / 3)
+    # Nobody shares a cluster: there is no similarity to speak of.
+    alone = part.diagnostics(Batch.of(three[1:], three[1:]))
+    assert "same_cluster_similarity" not in alone
+    assert alone["clusters_with_members"] == 2
+
+
+def test_what_clustering_says_of_itself() -> None:
+    part = Clustering(2, clusters=3, momentum=0.5, sigma=0.7)
+    assert part.facts() == {"clustering_started_at": None}
+    assert "stayed above sigma = 0.7" in str(part.last_words())
+    assert "before start_step = 9" in str(Clustering(2, clusters=3, start_step=9).last_words())
+    assert part.config().items() >= {
+        "clusters": 3, "momentum": 0.5, "initialisation": "batch", "sigma": 0.7, "beta": 0.3,
+    }.items()  # fmt: skip
+    corpus = Clustering(2, clusters=3, corpus_vectors=lambda: torch.eye(2))
+    assert corpus.config()["initialisation"] == "corpus"
+    part.centroids.step = 5
+    part.centroids.start(torch.zeros(3, 2))
+    assert part.facts() == {"clustering_started_at": 5}
+    assert part.last_words() is None
+
+
+def test_global_centroids_follow_directions_not_lengths() -> None:
+    directions = torch.tensor([[1.0, 0.1], [0.1, 1.0]])
+    scale = torch.tensor([0.01, 0.1, 1.0, 100.0])
+    vectors = (scale[:, None, None] * directions).reshape(-1, 2)
+    centroids = global_centroids(vectors, 2, seed=0)
+    order = centroids.argmax(1).argsort()
+    torch.testing.assert_close(centroids[order], scale.mean() * directions)
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+def test_global_centroids_of_single_and_missing_members() -> None:
+    vectors = torch.tensor([[2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.0]])
+    centroids = global_centroids(vectors, 3, seed=0)
+    torch.testing.assert_close(centroids[centroids.argmax(1).argsort()], vectors)
+    # Fewer different rows than centroids: some stay empty, none is missing.
+    centroids = global_centroids(vectors.repeat(2, 1), 5, seed=0)
+    assert centroids.shape == (5, 3)
+    assert (centroids.norm(dim=1) == 0).sum() == 2
 
 
 def test_global_centroids_are_the_raw_means_of_cosine_clusters() -> None:

@@ -12,7 +12,7 @@ from sentence_transformers import SentenceTransformer
 from clusterns.console import say
 from clusterns.corpus.columns import Columns
 from clusterns.corpus.prepare import prepare_corpus
-from clusterns.corpus.sources import find_sources
+from clusterns.corpus.sources import find_sources, told_columns
 from clusterns.encoder.base import load_base, resolve_base, without_training_parts
 from clusterns.errors import UserError
 from clusterns.files import cache_folder
@@ -71,8 +71,11 @@ def read_sentences(corpus: Sequence[str], column: str | None, most: int | None =
 
 
 def _lines(corpus: Sequence[str], column: str | None) -> Iterator[str | None]:
-    for source in find_sources(corpus):
-        for batch in source.rows(Columns(column, None), lambda _: None):
+    sources, columns = find_sources(corpus), Columns(column)
+    for told in told_columns(sources, columns):
+        say(told)
+    for source in sources:
+        for batch in source.rows(columns, lambda _: None):
             yield from batch["text"].to_pylist()
 
 
