@@ -11,6 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
+
+from clusterns.cli import app
 
 HEAVY = {
     "torch", "transformers", "datasets", "sklearn", "scipy", "pandas", "sentence_transformers",
@@ -55,13 +58,13 @@ ANSWERS = [
     ([], "Usage: clusterns"),
     (["--version"], "clusterns "),
     (["--show-completion", "bash"], "complete"),
+    (["methods"], "simcse"),
     (["recipes"], "cpu-small"),
     (["recipes", "default"], "batch_size"),
     (["recipes", "--keys"], "learning_rate"),
     *(
         ([command, "--help"], f"Usage: clusterns {command}")
-        for command in ("quickstart", "train", "recipes", "evaluate", "compare", "encode", "search",
-                        "similar", "topics", "explore", "report", "inspect", "data")
+        for command in get_command(app).commands  # type: ignore[attr-defined]
     ),
 ]  # fmt: skip
 
@@ -131,6 +134,7 @@ REFUSALS = [
     (["report", "none"], "none holds no run"),
     (["explore", "none", "corpus.txt"], "'none' is no run folder"),
     (["explore", "minibert", "none.txt", "--pooling", "mean"], "none.txt"),
+    (["report", "none"], "none"),
     (["data", "fetch", "--sha256", "x"], "--sha256 x"),
     (["explore", "minibert", "corpus.txt", "--against", "base", "--pooling", "mean"], "--against base"),
 ]  # fmt: skip

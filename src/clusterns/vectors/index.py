@@ -208,8 +208,10 @@ def _is_ready(place: Path, of: str) -> bool:
         facts = read_json(place / FACTS)
     except (OSError, ValueError):
         return False
+    if not isinstance(facts, dict) or facts.get("of") != of:
+        return False
     # Where faiss was installed in the meantime, it is used.
-    return facts["of"] == of and ("lists" in facts or not _wants_lists(facts["rows"]))
+    return "lists" in facts or not _wants_lists(facts["rows"])
 
 
 def _wants_lists(rows: int) -> bool:
