@@ -38,6 +38,8 @@ PAIRS = [
     # The rows of these two are told apart by nothing but what is template and what is sentence.
     template_pair("{sentence} means {mask}.", "This sentence of {sentence} means {mask}."),
     template_pair("{mask} : {sentence} it is"),
+    # And of these by where the sentence stands.
+    template_pair("{sentence} it means {mask}.", "it {sentence} means {mask}."),
 ]
 
 

@@ -36,7 +36,7 @@ class Denoising(TrainingOnly, Module):
         self.templates = templates
         self.dropout = dropout
         tokens = [TemplateTokens(**{**each, "ids": tuple(each["ids"])}) for each in templates]
-        self.tokens = list({each.ids: each for each in tokens}.values())
+        self.tokens = list({(each.ids, each.slot): each for each in tokens}.values())
         # In a list, so that the encoder's weights are not registered here a second time.
         self._encoder: list[Module] = []
         self.shifted = False
@@ -76,13 +76,17 @@ class Denoising(TrainingOnly, Module):
             yield self.tokens[0], torch.arange(len(ids), device=ids.device)
             return
         of_template = features["special_tokens_mask"].bool() & seen
-        known = 0
+        begun = (seen & ~of_template).cumsum(1) > 0
+        before = (of_template & ~begun).sum(1)  # tokens of the template before the sentence
+        unknown = torch.ones_like(before, dtype=torch.bool)
         for tokens in self.tokens:
-            rows = (of_template.sum(1) == len(tokens)).nonzero().squeeze(1)
+            fits = (before == tokens.slot) | ~begun.any(1)  # one without a sentence fits anywhere
+            fits &= unknown & (of_template.sum(1) == len(tokens))
+            rows = fits.nonzero().squeeze(1)
             found = ids[rows][of_template[rows]].view(-1, len(tokens))
             rows = rows[(found == found.new_tensor(tokens.ids)).all(1)]
-            known += len(rows)
+            unknown[rows] = False
             if len(rows):
                 yield tokens, rows
-        if known != len(ids):
+        if unknown.any():
             raise ValueError("a row is in none of the templates that this model denoises")
