@@ -88,9 +88,7 @@ def plan_training(
     changes = {k: str(v) if isinstance(v, Path) else v for k, v in named.items() if v is not None}
     chosen = load_recipe(str(recipe or DEFAULT_RECIPE), {**(settings or {}), **changes})
     no_base = chosen.base is None
-    chosen = chosen.model_copy(
-        update={"base": _absolute(chosen.base or MINIBERT), "dev": _absolute(chosen.dev)}
-    )
+    chosen = _placed(chosen.model_copy(update={"base": chosen.base or MINIBERT}))
     plan = TrainingPlan(chosen, reading, folder, resume, no_base)
     if folder is not None and folder.is_finished:
         return plan  # what it was made of may be gone
@@ -231,6 +229,13 @@ def _result_of(folder: RunFolder) -> RunResult:
     from clusterns.training.run import RunResult
 
     return RunResult(**read_json(folder.results_file))
+
+
+def _placed(recipe: Recipe) -> Recipe:
+    """The recipe with whole paths."""
+    keys = {key for kind in type(recipe).__mro__ for key in vars(kind).get("places", ())}
+    named = {key: getattr(recipe, key) for key in sorted(keys)}
+    return recipe.model_copy(update={key: _absolute(name) for key, name in named.items() if name})
 
 
 def _absolute(name: str | Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
@@ -48,6 +48,8 @@ class NoiseSettings(Recipe):
 @part("judge")
 class JudgeSettings(Recipe):
     """In-batch negatives that a frozen model finds too much alike are left out (DCLR)."""
+
+    places: ClassVar[tuple[str, ...]] = ("judge",)
 
     judge: str = ""
     """The frozen, trained model: a run folder, a model's folder or a Hub name. Empty: a short SimCSE run first."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from clusterns.methods.fitted import Untrained, UntrainedSettings
 from clusterns.methods.method import Context
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 class GloVeSettings(UntrainedSettings):
     """Where the word vectors are."""
+
+    places: ClassVar[tuple[str, ...]] = ("word_vectors",)
 
     word_vectors: str = ""
     """A file of word vectors in GloVe's text format, packed by gzip or not."""

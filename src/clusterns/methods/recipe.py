@@ -91,6 +91,8 @@ class Recipe(TrainingSettings, EncoderSettings, ViewSettings, PromptSettings, Co
 
     replaces: ClassVar[dict[str, str]] = {"template": "pooling"}
     """A key that is changed takes out another one of the recipe."""
+    places: ClassVar[tuple[str, ...]] = ("base", "dev")
+    """Keys that may name a file or folder: a run keeps the whole path, to go on from anywhere."""
 
     @field_validator("parts", mode="before")
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -24,6 +24,8 @@ NEGATIONS = "negations.arrow"
 @part("soft_negative")
 class SoftNegativeSettings(Recipe):
     """The negated sentence, held a little below the positive by a margin (SNCSE). English only."""
+
+    places: ClassVar[tuple[str, ...]] = ("soft_parser",)
 
     soft_weight: float = Field(1e-3, ge=0)
     """Weight of the soft negatives' margin loss (lambda)."""
