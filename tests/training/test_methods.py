@@ -13,6 +13,7 @@ from datasets import Dataset
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 
+from clusterns.encoder.training_only import heads_on
 from clusterns.losses.batch import Batch, Rows
 from clusterns.losses.part import Part, Penalty, Terms, TermsOf
 from clusterns.methods import registry
@@ -92,6 +93,29 @@ def test_the_momentum_encoder_embeds_the_anchors_through_the_head(tiny_bert: Pat
     raw = SentenceTransformer(modules=list(model)[:2])
     assert not torch.allclose(found, raw.encode(texts(8), convert_to_tensor=True), atol=1e-3)
     assert all(p.grad is None for p in queue.state["momentum_encoder"].parameters())
+
+
+@pytest.mark.parametrize("changes", [{}, {"pooling": "auto", "template": "bert"}], ids=str)
+def test_the_momentum_encoder_starts_as_a_copy_that_shares_nothing(
+    changes: dict[str, Any], tiny_bert: Path
+) -> None:
+    """Neither weights nor what the model's modules know of each other."""
+    chosen = recipe(tiny_bert, method="esimcse", **changes)
+    model = build_model(chosen).eval()
+    loss = build_loss(chosen, model, texts(8))
+    slow = loss.momentum_encoder
+
+    def vectors(encoder: SentenceTransformer) -> torch.Tensor:
+        with torch.no_grad(), heads_on(encoder):
+            return encoder(dict(model.preprocess(texts(8))))["sentence_embedding"]
+
+    first = vectors(model)
+    assert torch.equal(vectors(slow), first)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.mul_(1.5)
+    assert not torch.allclose(vectors(model), first, atol=1e-2)
+    assert torch.equal(vectors(slow), first)
 
 
 class ToTargets(Part):
