@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from clusterns.errors import UserError
 from clusterns.losses.cluster_ns import ClusterNSLoss
 from clusterns.training import free_memory, memory
-from clusterns.training.build import build_collator, build_loss, build_model
+from clusterns.training.build import build_collator, build_loss, build_model, build_views
 from clusterns.training.folder import RunFolder
 from clusterns.training.memory import Memory, check_memory, columns_of, estimate_memory
 from clusterns.training.recipe import Recipe, load_recipe
@@ -44,8 +44,8 @@ def estimated(chosen: Recipe) -> Memory:
 
 def activations(found: Memory, chosen: Recipe) -> float:
     """The part of the estimate that was measured; the tiny encoder's vectors have 32 numbers."""
-    n = chosen.batch_size
-    compared = 4 * (memory.VECTORS * 2 * n * 32 + memory.MATRICES * n**2)
+    n, views = chosen.batch_size, len(build_views(chosen))
+    compared = 4 * (memory.VECTORS * views * n * 32 + memory.MATRICES * n**2)
     trained = sum(p.numel() for p in build_model(chosen).parameters() if p.requires_grad)
     always = memory.FIRST_STEP + memory.BYTES_PER_PARAMETER * trained + compared
     return (found.step - always) / memory.ON_TOP
@@ -71,6 +71,9 @@ def test_kept_bytes_are_what_the_backward_pass_needs() -> None:
         {"masked_lm_weight": 0.1},
         {"positives": "crop", "pooling": "mean"},
         {"mini_batch_size": 16},
+        {"method": "esimcse", "parts": ["clustering"]},
+        {"method": "sncse", "parts": ["clustering"], "pooling": "auto"},
+        {"method": "conpvp", "parts": ["clustering"], "pooling": "auto"},
         {"precision": "bf16"},
     ],
 )
