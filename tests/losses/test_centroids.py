@@ -66,6 +66,11 @@ def test_the_chain_over_equal_rows_takes_each_once() -> None:
     assert sorted(farthest_from_last(torch.ones(5, 5), 5, first=2).tolist()) == [0, 1, 2, 3, 4]
 
 
+def test_the_chain_stays_on_the_device_of_the_batch() -> None:
+    # Another device than the processor's, on which nothing is computed.
+    assert farthest_from_last(torch.ones(4, 4, device="meta"), 3, first=1).device.type == "meta"
+
+
 def test_counters_live_in_the_state() -> None:
     centroids = Centroids(2, 2)
     centroids.step = 5

@@ -112,14 +112,15 @@ def farthest_from_last(similarities: Tensor, count: int, first: int) -> Tensor:
         raise ValueError(
             f"cannot choose {count} centroids from a batch of {len(similarities)} rows"
         )
-    last = torch.tensor(first, device=similarities.device)
+    # As a tensor of one row number: a single number would be waited for, on a GPU, each time.
+    last = torch.tensor([first], device=similarities.device)
     used = torch.zeros(len(similarities), dtype=torch.bool, device=similarities.device)
     chosen = []
     for _ in range(count):
         chosen.append(last)
         used[last] = True
-        last = similarities[last].masked_fill(used, torch.inf).argmin()
-    return torch.stack(chosen)
+        last = similarities[last].masked_fill(used, torch.inf).argmin(1)
+    return torch.cat(chosen)
 
 
 def global_centroids(vectors: Tensor, clusters: int, seed: int) -> Tensor:
