@@ -20,7 +20,9 @@ from types import ModuleType
 from benchmarks.harness import HERE, RESULTS, machine
 from clusterns.files import read_json, whole_file, write_json
 
-NAMES = ("training", "clustering", "cost", "encoding", "evaluation", "memory", "scale", "waiting")
+NAMES = (
+    "training", "clustering", "cost", "encoding", "evaluation", "memory", "scale", "waiting", "look",
+)  # fmt: skip
 # Those that would hold each other up on two cores are measured on one.
 ONE_THREAD = ("evaluation", "scale")
 

@@ -40,6 +40,15 @@ def test_places_for_the_page_keep_their_shape() -> None:
     assert len(quantised(np.zeros((3, 2), dtype=np.float32))) == 3
 
 
+def test_maps_of_one_plane_have_one_scale() -> None:
+    small = np.array([[0, 0], [1, 1]], dtype=np.float32)
+    large = np.array([[-4, 0], [4, 0]], dtype=np.float32)
+    places, others = quantised(small, large).astype(int), quantised(large, small).astype(int)
+    assert others[:, 0].tolist() == [0, 65535]
+    assert places[1, 0] - places[0, 0] == pytest.approx(65535 / 8, abs=2)
+    assert places[0, 1] == others[0, 1]
+
+
 def test_what_is_kept_is_made_once_and_what_is_damaged_again(tmp_path: Path) -> None:
     made = []
 

@@ -52,9 +52,13 @@ def turned(points: Points, onto: Points) -> Points:
     return ((here @ (u @ vt)) * scale + onto.mean(axis=0)).astype(np.float32)
 
 
-def quantised(points: Points) -> NDArray[np.uint16]:
-    """(n, 2) places in a square of 65,536 steps, for the page; both axes have the same scale."""
-    low, high = points.min(axis=0), points.max(axis=0)
+def quantised(points: Points, *beside: Points) -> NDArray[np.uint16]:
+    """(n, 2) places in a square of 65,536 steps, for the page; both axes have the same scale.
+
+    Points of other maps that lie on the same plane have their place in the square too.
+    """
+    everything = np.concatenate([points, *beside])
+    low, high = everything.min(axis=0), everything.max(axis=0)
     size = max(float((high - low).max()), 1e-12)
     return np.round((points - (low + high) / 2) / size * 65535 + 32767.5).astype(np.uint16)
 
@@ -102,7 +106,9 @@ class Maps:
     # ---- UMAP, in a process of its own: it would hold up the answers of this one
 
     def refine(self) -> None:
-        """Begin to compute what is missing."""
+        """Make the first maps, and begin to compute the better ones."""
+        for n in range(len(self.lenses)):
+            self.points(n, PCA)
         if UMAP in self.kinds or len(self.lenses[0]) < FEWEST:
             return
         if find_spec("umap") is None:

@@ -136,8 +136,11 @@ class Scene:
         """Places of the points, or None where there is no such map (yet)."""
         if not 0 <= lens < len(self.lenses) or kind not in self.maps.kinds:
             return None
-        points = self.maps.points(lens, kind)
-        return None if points is None else quantised(np.asarray(points)).astype("<u2").tobytes()
+        maps = [self.maps.points(number, kind) for number in range(len(self.lenses))]
+        if any(points is None for points in maps):
+            return None
+        all_points = [np.asarray(points) for points in maps]
+        return quantised(all_points[lens], *all_points).astype("<u2").tobytes()
 
     def topic_of_each(self) -> bytes:
         """The topic of each point."""

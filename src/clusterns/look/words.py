@@ -19,8 +19,9 @@ WORD = regex.compile(r"[\p{L}\p{M}][\p{L}\p{M}\p{N}_]*(?:['’][\p{L}\p{M}]+)?(?
 UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]+")
 LONGEST_TEXT, LONGEST_WORD = 2000, 40
 MOST_WORDS = 50_000
-EVERYWHERE = 0.9
-"""Of the largest spread over the groups that a word can have: above it, it is a stop word."""
+# A word is a stop word above so much of the largest spread over the groups that it can have; one
+# that more than so many sentences have, earlier.
+EVERYWHERE, COMMON, COMMON_EVERYWHERE = 0.9, 0.03, 0.7
 
 
 def words_of(text: str) -> list[str]:
@@ -111,7 +112,9 @@ def class_tf_idf(table: NDArray[np.float32], sizes: NDArray[np.int64]) -> NDArra
     mean = shares.mean(axis=0)
     lift = np.log(np.maximum(shares, 1e-12) / np.maximum(mean, 1e-12))
     scores = np.where((shares > 0) & (table > 1), shares * np.maximum(lift, 0), 0.0)
-    return np.where(_spread(shares) > EVERYWHERE, 0.0, scores)
+    common = table.sum(axis=0) > COMMON * sizes.sum()
+    stop = _spread(shares) > np.where(common, COMMON_EVERYWHERE, EVERYWHERE)
+    return np.where(stop, 0.0, scores)
 
 
 def _spread(shares: NDArray[np.float64]) -> NDArray[np.float64]:

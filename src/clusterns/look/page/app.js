@@ -28,16 +28,20 @@ async function positions(model, kind) {
 }
 
 async function arrange() {
-  const models = shownModels(), place = $("maps");
+  const models = shownModels(), { kind } = state, place = $("maps");
+  let all;
+  try {
+    all = await Promise.all(models.map((model) => positions(model, kind)));
+  } catch (error) { return fail(error); }
+  if (kind !== state.kind || String(models) !== String(shownModels())) return; // chosen anew meanwhile
   while (views.length > models.length) views.pop().box.remove();
   while (views.length < models.length) views.push(new MapView(place, "", events));
   place.classList.toggle("both", models.length > 1);
-  for (const [n, model] of models.entries()) {
+  models.forEach((model, n) => {
     views[n].rename(models.length > 1 ? scene.models[model].name : "");
     views[n].lassoing = $("lasso").getAttribute("aria-pressed") === "true";
-    const xy = await positions(model, state.kind);
-    if (shownModels()[n] === model) views[n].place(xy, true);
-  }
+    views[n].place(all[n], true);
+  });
   paint();
   focus();
 }

@@ -130,6 +130,7 @@ export class MapView {
 
   // Bring a sentence into view, without a jump where it is in view already.
   show(point) {
+    if (!this.camera) return;
     const [x, y] = this.screen(point), { width, height } = this.under, edge = 60 * this.ratio;
     if (x > edge && y > edge && x < width - edge && y < height - edge) return;
     this.look({ ...this.camera, x: this.target[2 * point], y: this.target[2 * point + 1] });
@@ -180,14 +181,13 @@ export class MapView {
     pixels.fill(this.background);
     splat(pixels, width, height, this.xy, this.camera, this.colours, this.faded, this.radius(), 0.8);
     context.putImageData(image, 0, 0);
-    this.drawn = (this.drawn || 0) + 1;
+    if (this.ink) this.drawLabels(context);
   }
 
   drawOver() {
     if (!this.camera || !this.ink) return;
     const context = this.over.getContext("2d"), r = this.ratio, { chosen } = this.marks;
     context.clearRect(0, 0, this.over.width, this.over.height);
-    this.drawLabels(context);
     if (chosen >= 0) {
       for (const kind of ["kept", "lost", "gained"]) {
         context.strokeStyle = this.ink[kind];
@@ -236,7 +236,7 @@ export class MapView {
       };
       return points.length ? [at(0, 0.5), at(1, 0.1)] : null;
     });
-    const r = this.ratio, taken = [], dimmed = this.faded || this.marks.chosen >= 0;
+    const r = this.ratio, taken = [], dimmed = this.faded;
     context.textAlign = "center";
     context.textBaseline = "middle";
     context.lineJoin = "round";
