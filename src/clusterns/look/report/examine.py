@@ -68,6 +68,8 @@ class Examination:
     texts: list[str]
     change: Change
     changed: list[Neighbours]
+    kept_out: bool = True
+    """Whether training never saw the sentences."""
 
 
 def examine(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,7 @@ def make_report(
     Args:
         runs: folders of finished runs.
         output: the html file; without it, ``report.html`` in the folder of the first run.
-        sentences: to look at the models with; without them, those that training kept out.
+        sentences: that training kept out, to look at the models with; without them, they are found.
         examined: whether to load models at all.
     """
     stories = read_stories(list(runs))
@@ -88,7 +89,8 @@ def examine_run(story: Story, sentences: Sequence[str] | None = None) -> Examina
     if len(set(texts)) < FEWEST:
         raise UserError(f"fewer than {FEWEST} sentences were kept out of training.")
     base, _ = base_of(story.path)
-    return examine(texts, base, SentenceTransformer(str(folder.model)), pairs_of(story))
+    seen = examine(texts, base, SentenceTransformer(str(folder.model)), pairs_of(story))
+    return replace(seen, kept_out=sentences is not None or "reading" in story.record["corpus"])
 
 
 def sentences_of(story: Story) -> list[str]:
