@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
+from clusterns.corpus.taken import taken
 from clusterns.losses.choices import FalseNegatives, HardNegatives, Variant
 from clusterns.methods.method import Context, Method
 from clusterns.methods.recipe import Recipe
@@ -86,7 +87,7 @@ class ClusteringSettings(Recipe):
         texts, step = context.texts, max(1, len(context.texts) // count)
 
         def corpus_vectors() -> Any:
-            return context.embed([texts[i] for i in range(0, len(texts), step)][:count])
+            return context.embed(taken(texts, range(0, len(texts), step)[:count]))
 
         return Clustering(
             context.model.get_embedding_dimension() or 0,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
+from clusterns.corpus.taken import taken
 from clusterns.encoder.settings import Average
 from clusterns.methods.method import Method
 from clusterns.methods.recipe import ContrastiveSettings, Recipe, TrainingSettings
@@ -42,7 +43,9 @@ class FittedSettings(UntrainedSettings):
         """The sentences of the fit."""
         if self.fit_sentences is None or self.fit_sentences >= len(texts):
             return texts
-        return [texts[i * len(texts) // self.fit_sentences] for i in range(self.fit_sentences)]
+        return taken(
+            texts, (i * len(texts) // self.fit_sentences for i in range(self.fit_sentences))
+        )
 
 
 class Untrained(Method):

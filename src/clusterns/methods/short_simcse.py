@@ -26,6 +26,7 @@ def short_simcse(context: Context, steps: int, path: Path) -> None:
     from transformers import PrinterCallback, ProgressCallback
 
     from clusterns.console import bar, say
+    from clusterns.corpus.taken import taken
     from clusterns.encoder.base import without_training_parts
     from clusterns.encoder.randomness import kept_random_state
     from clusterns.files import whole_folder
@@ -45,7 +46,7 @@ def short_simcse(context: Context, steps: int, path: Path) -> None:
     count = min(len(context.texts), steps * recipe.batch_size)
     say(f"No judge is named: SimCSE is trained first, {steps} steps of {recipe.batch_size}.")
     model = deepcopy(context.model)
-    rows = Dataset.from_dict({"text": [context.texts[i] for i in range(count)]})
+    rows = Dataset.from_dict({"text": taken(context.texts, range(count))})
     with tempfile.TemporaryDirectory() as scratch, kept_random_state(model.device):
         args = SentenceTransformerTrainingArguments(
             output_dir=scratch,
