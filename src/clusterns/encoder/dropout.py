@@ -38,11 +38,16 @@ def draw_dropout_fast(model: SentenceTransformer) -> None:
 def set_dropout(model: SentenceTransformer, probability: float) -> None:
     """Change the dropout of a loaded model; its configuration, which is saved, stays as it was."""
     for module in model.modules():
-        if isinstance(module, nn.Dropout):
-            module.p = probability
-        for name, value in vars(module).items():
-            if name.endswith("dropout") and isinstance(value, float):
-                setattr(module, name, probability)
+        set_own_dropout(module, probability)
+
+
+def set_own_dropout(module: nn.Module, probability: float) -> None:
+    """Change the dropout of one module, and not that of the modules in it."""
+    if isinstance(module, nn.Dropout):
+        module.p = probability
+    for name, value in vars(module).items():
+        if name.endswith("dropout") and isinstance(value, float):
+            setattr(module, name, probability)
 
 
 def has_dropout(model: SentenceTransformer) -> bool:

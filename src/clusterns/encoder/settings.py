@@ -26,3 +26,5 @@ class EncoderSettings(Settings):
     """The train-only tanh head. Empty: with cls pooling of a plain encoder, or a template, only."""
     dropout: float | None = Field(None, ge=0, lt=1)
     """Dropout of the encoder while it trains. Empty: the base's own. With crops, 0 is faster."""
+    train_layers: int | None = Field(None, ge=1)
+    """Layers that are trained, from the last; those below and the embeddings are frozen. Empty: all are."""

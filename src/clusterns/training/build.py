@@ -21,6 +21,7 @@ from clusterns.encoder.base import (
 from clusterns.encoder.dropout import draw_dropout_fast, has_dropout, set_dropout
 from clusterns.encoder.first_position import train_first_position_only
 from clusterns.encoder.head import add_training_head
+from clusterns.encoder.layers import train_last_layers
 from clusterns.encoder.masked_lm import add_masked_lm_head
 from clusterns.encoder.prompt import add_denoising
 from clusterns.encoder.randomness import kept_random_state
@@ -51,6 +52,8 @@ def build_model(recipe: Recipe) -> SentenceTransformer:
     templates = _templates(recipe, views)
     if recipe.dropout is not None:
         set_dropout(model, recipe.dropout)
+    if recipe.train_layers is not None:
+        train_last_layers(model, recipe.train_layers)
     if len(views) > 1 and views[0] == views[1] and views[0].is_fixed and not has_dropout(model):
         raise UserError(
             f"the base {base} has no dropout, so the two views of a sentence would be the same: "
