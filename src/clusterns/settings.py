@@ -19,20 +19,29 @@ class Settings(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
-def validated(kind: type[S], values: Mapping[str, Any], source: str) -> S:
-    """``values`` as checked settings, or a sentence that names key, value and what is allowed."""
+def validated(
+    kind: type[S],
+    values: Mapping[str, Any],
+    source: str,
+    where: str = "`clusterns recipes --keys` lists all of them.",
+) -> S:
+    """``values`` as checked settings, or a sentence that names key, value and what is allowed.
+
+    ``where`` says where the keys are explained.
+    """
     try:
         return kind.model_validate(dict(values))
     except ValidationError as error:
-        first = error.errors()[0]
+        # A key that there is not is often the misspelt one that is missing.
+        errors = sorted(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
+        first = errors[0]
         key = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
             near = difflib.get_close_matches(key, kind.model_fields, n=1)
             hint = f" Did you mean {near[0]}?" if near else ""
-            raise UserError(
-                f"{source}: there is no setting {key!r}.{hint} "
-                "`clusterns recipes --keys` lists all of them."
-            ) from None
+            raise UserError(f"{source}: there is no setting {key!r}.{hint} {where}") from None
+        if first["type"] == "missing":
+            raise UserError(f"{source}: {key} is missing. {where}") from None
         if not key:
             raise UserError(f"{source}: {first['msg'].removeprefix('Value error, ')}") from None
         allowed = first["msg"][0].lower() + first["msg"][1:]

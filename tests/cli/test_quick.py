@@ -62,6 +62,8 @@ ANSWERS = [
     (["recipes"], "cpu-small"),
     (["recipes", "default"], "batch_size"),
     (["recipes", "--keys"], "learning_rate"),
+    (["lab", "list"], "All systems"),
+    (["lab", "run", "--help"], "--budget"),
     *(
         ([command, "--help"], f"Usage: clusterns {command}")
         for command in get_command(app).commands  # type: ignore[attr-defined]
@@ -136,6 +138,10 @@ REFUSALS = [
     (["explore", "minibert", "none.txt", "--pooling", "mean"], "none.txt"),
     (["report", "none"], "none"),
     (["data", "fetch", "--sha256", "x"], "--sha256 x"),
+    (["lab", "run", "none"], "there is no experiment 'none'"),
+    (["lab", "run", "broken.yaml"], "there is no setting 'temperatur'"),
+    (["lab", "run", "main", "--corpus", "corpus.txt", "--only", "None"], "--only None"),
+    (["lab", "cell", "empty"], "is no cell of a lab"),
     (["explore", "minibert", "corpus.txt", "--against", "base", "--pooling", "mean"], "--against base"),
 ]  # fmt: skip
 

@@ -15,6 +15,7 @@ from clusterns.cli.encode import encode
 from clusterns.cli.evaluate import evaluate
 from clusterns.cli.explore import explore
 from clusterns.cli.inspect import inspect
+from clusterns.cli.lab import lab
 from clusterns.cli.methods import methods
 from clusterns.cli.quickstart import quickstart
 from clusterns.cli.recipes import recipes
@@ -40,6 +41,7 @@ COMMANDS = (
 for command in COMMANDS:
     app.command()(common(command))
 app.add_typer(data, name="data")
+app.add_typer(lab, name="lab")
 
 
 def _version(asked: bool) -> None:

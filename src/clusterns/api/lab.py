@@ -1,0 +1,110 @@
+"""One cell of an experiment: a model trained and judged, in this process, on one thread."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from clusterns.api.evaluate import evaluate
+from clusterns.api.plan import plan_training
+from clusterns.errors import UserError
+from clusterns.files import read_json, write_json
+from clusterns.locks import locked
+from clusterns.record import make_record
+from clusterns.training.folder import RunFolder
+
+if TYPE_CHECKING:
+    from clusterns.evaluation.results.results import Results
+
+AVERAGE = "Avg."
+
+
+def run_cell(folder: Path) -> None:
+    """Do what ``folder/cell.json`` asks for: train or go on, judge, and write ``result.json`` whole.
+
+    Training and every set of an evaluation are kept as they come, so that a cell that was killed goes on.
+    """
+    order_file = folder / "cell.json"
+    if not order_file.is_file():
+        raise UserError(f"{folder} is no cell of a lab: `clusterns lab run` makes them.")
+    order = read_json(order_file)
+    with locked(folder):
+        import torch
+
+        torch.set_num_threads(1)
+        began = time.process_time()
+        run = RunFolder(folder / "run")
+        resumed = run.is_run
+        if resumed:
+            plan = plan_training(None, run.path, resume=True)
+        else:
+            plan = plan_training(
+                order["corpus"], run.path, recipe=order["recipe"], settings=order["settings"]
+            )
+        trained = plan.run(quiet=True)
+        judged = {
+            suite: evaluate(run.path, suite, seeds=order["kmeans_seeds"], quiet=True)
+            for suite in order["suites"]
+        }
+        earlier = folder / "result.json"
+        before = read_json(earlier) if earlier.is_file() else {"suites": {}}
+        suites = {
+            **before["suites"],
+            **{name: _plain(results, name) for name, results in judged.items()},
+        }
+        write_json(
+            folder / "result.json",
+            {
+                **order,
+                "metric": trained.result.metric,
+                "run": read_json(run.results_file),
+                "record": make_record(),
+                "resumed": resumed,
+                "processor_seconds": round(time.process_time() - began, 1),
+                "values": {**_values(trained.result), **_scores(suites), **_last(run)},
+                "suites": suites,
+            },
+        )
+        # A finished run needs them no more, and they are the largest part of it.
+        shutil.rmtree(run.checkpoints, ignore_errors=True)
+
+
+def _plain(results: Results, suite: str) -> dict[str, Any]:
+    """The numbers of a suite, and how they were made."""
+    found = results.plain()["suites"][suite]
+    return {"sets": found["sets"], "settings": found["settings"], "seconds": found["seconds"]}
+
+
+def _values(result: Any) -> dict[str, float]:
+    """What training itself found: scores x100."""
+    values = {"base": 100 * result.base_score, "dev": 100 * result.best_score}
+    if result.clustering_started_at is not None:
+        values["clustering_started_at"] = result.clustering_started_at
+    return {**values, "best_step": result.best_step}
+
+
+def _scores(suites: dict[str, Any]) -> dict[str, float]:
+    """Every set by ``suite/set``, and the mean of those of a suite that have the same measure."""
+    found: dict[str, float] = {}
+    for suite, one in suites.items():
+        values = {name: each["value"] for name, each in one["sets"].items()}
+        found |= {f"{suite}/{name}": value for name, value in values.items()}
+        # DBpedia is judged by another measure than the short texts beside it.
+        alike = [value for name, value in values.items() if not name.startswith("DBpedia")]
+        if suite != "geometry" and alike:
+            found[f"{suite}/{AVERAGE}"] = sum(alike) / len(alike)
+    return found
+
+
+def _last(run: RunFolder) -> dict[str, float]:
+    """The diagnostics at the end of training, by ``last/name``."""
+    found: dict[str, float] = {}
+    if run.metrics_file.is_file():
+        for line in run.metrics_file.read_text("utf-8").splitlines():
+            values = json.loads(line)
+            if "loss" in values:
+                found = {f"last/{k}": v for k, v in values.items() if k.endswith(("ity", "rate"))}
+    return found

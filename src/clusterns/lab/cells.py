@@ -1,0 +1,179 @@
+"""Cells: one method with one seed and one setting, a folder each.
+
+    OUTPUT/cells/simcse-1-0f3a9c21d4/cell.json     what is to be done
+                                     run/          the run folder, as `clusterns train` leaves it
+                                     log.txt       what the cell said
+                                     result.json   what came out, written whole at the end
+
+The digits stand for all that decides the numbers: the resolved recipe, the base and the text. So a cell
+that several experiments have is run once, and one that was changed is another one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from clusterns.encoder.locate import MINIBERT, minibert_folder
+from clusterns.errors import UserError
+from clusterns.evaluation.data.catalogue import VARIABLE
+from clusterns.files import read_json, write_json
+from clusterns.lab.experiment import RECIPE, WIKIPEDIA, Budget, Experiment
+from clusterns.training.folder import NO_MATTER
+from clusterns.training.recipe import DEFAULT_RECIPE, load_recipe
+
+CELLS = "cells"
+WIKIPEDIA_FILE = Path("wiki") / "enwiki_1m.txt.xz"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method, one seed, one setting."""
+
+    line: str
+    """The line of the table that it belongs to."""
+    seed: int
+    recipe: str
+    changes: Mapping[str, Any]
+    corpus: str
+    suites: tuple[str, ...]
+    kmeans_seeds: int
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        """As people read it."""
+        return f"{self.line}, seed {self.seed}"
+
+    @property
+    def log(self) -> Path:
+        """What the cell said while it ran."""
+        return self.folder / "log.txt"
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """What came out; None before."""
+        file = self.folder / "result.json"
+        return read_json(file) if file.is_file() else None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether there is a result, with all that this experiment asks for."""
+        result = self.result
+        return result is not None and set(self.suites) <= set(result["suites"])
+
+    def order(self) -> None:
+        """Write down what is to be done."""
+        write_json(
+            self.folder / "cell.json",
+            {
+                "recipe": self.recipe,
+                "settings": dict(self.changes),
+                "corpus": self.corpus,
+                "suites": list(self.suites),
+                "kmeans_seeds": self.kmeans_seeds,
+            },
+        )
+
+
+def cells_of(
+    experiment: Experiment,
+    output: Path,
+    budget: Budget,
+    *,
+    seeds: int | None = None,
+    base: str | None = None,
+    corpus: str | None = None,
+    only: Sequence[str] = (),
+) -> list[Cell]:
+    """All cells of an experiment; the first seed of every line first, so that what is there of a lab
+    that was stopped can be compared.
+
+    Args:
+        experiment: what is to be done.
+        output: the folder of the lab.
+        budget: whose settings.
+        seeds: so many for every line, instead of what the experiment says.
+        base: another encoder to start from.
+        corpus: another text to learn from.
+        only: these lines only, by their labels or by the names of their rows.
+    """
+    text = find_corpus(corpus or experiment.corpus)
+    found: list[tuple[int, Cell]] = []
+    known = {name: label for label, _, _ in experiment.lines() for name in (label,)}
+    for name in only:
+        if name not in known and name not in experiment.rows:
+            raise UserError(f"--only {name}: there is no such row; there are {', '.join(known)}.")
+    rows = {id(row): name for name, row in experiment.rows.items()}
+    for label, row, point in experiment.lines():
+        if only and label not in only and rows[id(row)] not in only:
+            continue
+        changes = experiment.changes(budget, row, point)
+        if base is not None:
+            changes["base"] = base
+        recipe = str(changes.pop(RECIPE, DEFAULT_RECIPE))
+        for place, seed in enumerate(experiment.seeds_of(row, seeds)):
+            seeded = {**changes, "seed": seed}
+            folder = output / CELLS / _folder_name(recipe, seeded, text, label)
+            cell = Cell(
+                label, seed, recipe, seeded, text, experiment.evaluate, experiment.kmeans_seeds,
+                folder,
+            )  # fmt: skip
+            found.append((place, cell))
+    return [cell for _, cell in sorted(found, key=lambda each: each[0])]
+
+
+def _folder_name(recipe: str, changes: Mapping[str, Any], corpus: str, label: str) -> str:
+    try:
+        resolved = load_recipe(recipe, changes)
+    except UserError as error:
+        raise UserError(f"row {label}: {error}") from None
+    settings = resolved.model_dump(mode="json", exclude=resolved.unread() | NO_MATTER)
+    base = str(settings.pop("base") or MINIBERT)
+    decides = [settings, _identity_of_base(base), _identity(corpus)]
+    text = json.dumps(decides, sort_keys=True)
+    digest = hashlib.blake2b(text.encode(), digest_size=5).hexdigest()
+    return f"{resolved.method}-{resolved.seed}-{digest}"
+
+
+def find_corpus(name: str) -> str:
+    """The text of an experiment: Wikipedia from the folder of the data, a file by its whole path, a
+    Hub dataset as it is."""
+    if name != WIKIPEDIA:
+        path = Path(name).expanduser()
+        return str(path.resolve()) if path.exists() else name
+    folder = os.environ.get(VARIABLE)
+    if folder and (Path(folder) / WIKIPEDIA_FILE).is_file():
+        return str((Path(folder) / WIKIPEDIA_FILE).resolve())
+    raise UserError(
+        f"the corpus {WIKIPEDIA} is {WIKIPEDIA_FILE.as_posix()} in the folder that the variable {VARIABLE} "
+        "names, and is not there: name a text with --corpus, such as SimCSE's wiki1m_for_simcse.txt."
+    )
+
+
+@cache
+def _identity_of_base(name: str) -> str:
+    """What tells two bases apart: the weights where they are at hand, else the name."""
+    folder = minibert_folder() if name == MINIBERT else Path(name).expanduser()
+    weights = sorted(folder.glob("*.safetensors")) if folder.is_dir() else []
+    if not weights:
+        return name
+    digest = hashlib.blake2b(digest_size=8)
+    for file in weights:
+        with file.open("rb") as opened:
+            while block := opened.read(1 << 22):
+                digest.update(block)
+    return f"{folder.name} {digest.hexdigest()}"
+
+
+@cache
+def _identity(corpus: str) -> str:
+    """What tells two texts apart, on any machine: name and size of a file."""
+    path = Path(corpus)
+    return f"{path.name} {path.stat().st_size}" if path.is_file() else corpus

@@ -1,0 +1,1 @@
+"""Programs handed out: to processes of this machine, to Ray, or to Slurm."""

@@ -1,0 +1,99 @@
+"""One command of this program, run in a process that an engine started for it alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import sys
+import threading
+import traceback
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+# Two programs of one thread each do more than one of two threads, and a thread's number decides the last
+# digits of a sum: with one, the numbers are the same on every engine.
+ONE_THREAD = {
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "RAYON_NUM_THREADS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+}
+KEPT = ("CLUSTERNS_", "HF_", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+
+
+@dataclass(frozen=True)
+class Program:
+    """What to run, where, and where its words go."""
+
+    arguments: tuple[str, ...]
+    """Of the command ``clusterns``."""
+    log: str
+    """A file that stdout and stderr are added to."""
+    folder: str = field(default_factory=os.getcwd)
+    """Where it runs."""
+    variables: dict[str, str] = field(
+        default_factory=lambda: {k: v for k, v in os.environ.items() if k.startswith(KEPT)}
+    )
+    """Of the environment, besides those that hold it to one thread."""
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that it is to see."""
+        return {**self.variables, **ONE_THREAD}
+
+
+def run_program(program: Program) -> int:
+    """Run it in this process, and give the exit code."""
+    os.environ.update(program.environment)
+    os.chdir(program.folder)
+    sys.argv = ["clusterns", *program.arguments]
+    Path(program.log).parent.mkdir(parents=True, exist_ok=True)
+    with (
+        Path(program.log).open("a", encoding="utf-8", buffering=1) as log,
+        redirect_stdout(log),
+        redirect_stderr(log),
+    ):
+        try:
+            runpy.run_module("clusterns", run_name="__main__")
+        except SystemExit as end:
+            return end.code if isinstance(end.code, int) else int(end.code is not None)
+        except BaseException:  # as Python itself would do
+            traceback.print_exc()
+            return 1
+    return 0
+
+
+def reason(log: Path) -> str:
+    """Why a program failed: the error that it ended with."""
+    try:
+        lines = [line for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
+    except OSError:
+        return "it left no log"
+    last = lines[-1].strip() if lines else "it said nothing"
+    return last.removeprefix("error: ")
+
+
+def as_text(program: Program) -> str:
+    """For the command line of :func:`main`."""
+    return json.dumps(asdict(program))
+
+
+def main() -> None:
+    """Run the program on the command line; end when whoever holds the other end of stdin does."""
+    values = json.loads(sys.argv[1])
+    program = Program(**{**values, "arguments": tuple(values["arguments"])})
+    threading.Thread(target=_end_with_the_driver, daemon=True).start()
+    sys.exit(run_program(program))
+
+
+def _end_with_the_driver() -> None:
+    while os.read(0, 1):
+        pass
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    main()

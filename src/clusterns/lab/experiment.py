@@ -1,0 +1,230 @@
+"""An experiment: a small file that says what is trained, judged and drawn."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from clusterns.errors import UserError
+from clusterns.evaluation.data.catalogue import SUITES
+from clusterns.lab.drawing import Drawing
+from clusterns.settings import Settings, validated
+
+BUDGETS = ("small", "paper")
+Budget = Literal["small", "paper"]
+WIKIPEDIA = "wikipedia"
+# The file's own keys that a recipe has none of.
+RECIPE = "recipe"
+
+
+def _numbers(values: Any) -> Any:
+    """YAML 1.1 reads 1e-3 as text; people mean the number."""
+    if isinstance(values, dict):
+        return {key: _numbers(value) for key, value in values.items()}
+    if isinstance(values, list):
+        return [_numbers(value) for value in values]
+    if isinstance(values, str) and re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", values):
+        return float(values)
+    return values
+
+
+def _seeds(value: Any) -> Any:
+    """A number of seeds is so many of them, from 1 on: 0 is left for a search."""
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return tuple(range(1, value + 1))
+    return value
+
+
+def _distinct(value: tuple[int, ...]) -> tuple[int, ...]:
+    if not value or len(set(value)) < len(value):
+        raise ValueError("name a number of seeds, or a list of different ones")
+    return value
+
+
+Seeds = Annotated[tuple[int, ...], BeforeValidator(_seeds), AfterValidator(_distinct)]
+Changes = Annotated[dict[str, Any], BeforeValidator(_numbers)]
+
+
+class Row(Settings):
+    """One line of a table: a method with its settings."""
+
+    settings: Changes = {}
+    """What differs from the recipe, whatever the budget; any key of a recipe, and `recipe` itself."""
+    small: Changes = {}
+    """What differs besides with --budget small."""
+    paper: Changes = {}
+    """What differs besides with --budget paper."""
+    beside: str | None = None
+    """The paper's row that stands beside it, by its name in the paper's table."""
+    seeds: Seeds | None = None
+    """How many seeds, or which ones. Empty: the experiment's."""
+
+
+class TableDrawing(Settings):
+    """The columns of the table."""
+
+    suite: str | None = None
+    """A suite: a column for each of its sets, and their average."""
+    columns: dict[str, str] = {}
+    """Or: column names, each with the value in it, such as `sts/Avg.`, `dev` or `last/hard_negative_similarity`."""
+    published: str | None = None
+    """The paper's table that the rows named by `beside` are in. Empty: that of the suite."""
+    digits: int = Field(2, ge=0, le=6)
+    """Decimals."""
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> TableDrawing:
+        if bool(self.suite) == bool(self.columns):
+            raise ValueError("a table has either a suite or columns.")
+        if self.suite is not None and self.suite not in SUITES:
+            raise ValueError(f"there is no suite {self.suite!r}: choose from {', '.join(SUITES)}.")
+        return self
+
+
+class Experiment(Settings):
+    """What is trained (rows x grid x seeds), on what, how it is judged and drawn."""
+
+    title: str
+    """A few words."""
+    about: str = ""
+    """What it is to show."""
+    source: str = ""
+    """Where it stands in the paper."""
+    corpus: str = WIKIPEDIA
+    """The text to learn from: `wikipedia` (wiki/ in the folder of the data), or a file or Hub dataset."""
+    evaluate: tuple[str, ...] = ("sts",)
+    """Suites that every model is judged on: sts, transfer, clustering, geometry."""
+    kmeans_seeds: int = Field(10, ge=1)
+    """K-means runs for each clustering set."""
+    seeds: Seeds = (1, 2, 3)
+    """How many seeds a row, or which ones."""
+    settings: Changes = {}
+    """Settings of all rows."""
+    small: Changes = {}
+    """Settings of all rows with --budget small."""
+    paper: Changes = {}
+    """Settings of all rows with --budget paper."""
+    rows: dict[str, Row]
+    """The methods, by the name that the table shows."""
+    grid: dict[str, list[Any]] = {}
+    """A setting and its values: every row runs with each of them."""
+    table: TableDrawing = Field(
+        default_factory=lambda: TableDrawing.model_validate({"suite": "sts"})
+    )
+    """The columns of the table."""
+    compare: list[tuple[str, str]] = []
+    """Pairs of rows whose difference is tested, the one that should win first."""
+    compare_by: str = "sts/Avg."
+    """The value that the differences are tested on."""
+    figures: dict[str, Drawing] = {}
+    """Pictures, by the name of their file."""
+
+    @model_validator(mode="after")
+    def _names_are_known(self) -> Experiment:
+        if not self.rows:
+            raise ValueError("an experiment needs rows: NAME: {settings: {method: ...}}.")
+        for suite in self.evaluate:
+            if suite not in SUITES:
+                raise ValueError(f"there is no suite {suite!r}: choose from {', '.join(SUITES)}.")
+        if len(self.grid) > 1:
+            raise ValueError("a grid has one setting; write the other one into the rows.")
+        names = [label for label, _, _ in self.lines()]
+        for first, second in self.compare:
+            for name in (first, second):
+                if name not in names:
+                    raise ValueError(f"compare: there is no row {name!r}: {', '.join(names)}.")
+        for file, figure in self.figures.items():
+            if not re.fullmatch(r"[a-z0-9-]+", file):
+                raise ValueError(f"figure {file!r}: a name is made of a-z, 0-9 and -.")
+            for name in figure.rows:
+                if name not in names:
+                    raise ValueError(
+                        f"figure {file}: there is no row {name!r}: {', '.join(names)}."
+                    )
+        return self
+
+    def lines(self) -> list[tuple[str, Row, dict[str, Any]]]:
+        """Every line of the table: its label, its row, and the value of the grid."""
+        if not self.grid:
+            return [(name, row, {}) for name, row in self.rows.items()]
+        ((key, values),) = self.grid.items()
+        return [
+            (f"{name}, {key} {value}", row, {key: value})
+            for name, row in self.rows.items()
+            for value in values
+        ]
+
+    def seeds_of(self, row: Row, count: int | None = None) -> tuple[int, ...]:
+        """The seeds of a row; ``count`` says how many instead, except of one that has a single one:
+        it is given where there is nothing random."""
+        seeds = row.seeds or self.seeds
+        if count is None or (row.seeds is not None and len(row.seeds) == 1):
+            return seeds
+        return tuple(range(1, count + 1))
+
+    def changes(self, budget: Budget, row: Row, point: Mapping[str, Any]) -> dict[str, Any]:
+        """What differs from the recipe in a line, the nearer one last."""
+        below = SMALL if budget == "small" else {}
+        return {
+            **below, **self.settings, **getattr(self, budget),
+            **row.settings, **getattr(row, budget), **point,
+        }  # fmt: skip
+
+
+# minibert's first position was never trained, so its states are averaged. SimCSE's own curve on STS-B
+# dev has its peak near step 100 of these (dropout) and 125 (crops): results/wikipedia.
+SMALL: dict[str, Any] = {
+    "base": "minibert",
+    "batch_size": 64,
+    "learning_rate": 2e-4,
+    "max_steps": 125,
+    "eval_steps": 25,
+    "log_steps": 5,
+    "patience": 0,
+    "heldout": 200,
+    "dev": "stsb",
+}
+
+
+def experiment_names() -> list[str]:
+    """The experiments inside this package: the main table, then the others by name."""
+    folder = files("clusterns.lab") / "experiments"
+    names = sorted(item.name.removesuffix(".yaml") for item in folder.iterdir())
+    return sorted(names, key=lambda name: name != "main")
+
+
+def load_experiment(name_or_file: str) -> Experiment:
+    """An experiment of this package by its name, or the user's own YAML file."""
+    source = f"experiment {name_or_file}"
+    if name_or_file in experiment_names():
+        text = (files("clusterns.lab") / "experiments" / f"{name_or_file}.yaml").read_text("utf-8")
+    else:
+        path = Path(name_or_file).expanduser()
+        if path.suffix not in {".yaml", ".yml"} and os.sep not in name_or_file:
+            raise UserError(
+                f"there is no experiment {name_or_file!r}: choose one of "
+                f"{', '.join(experiment_names())}, or name a .yaml file."
+            )
+        try:
+            text = path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(f"cannot read the experiment {path}: {error}.") from None
+    try:
+        values = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise UserError(f"{source} is not YAML: {' '.join(str(error).split())}.") from None
+    if not isinstance(values, dict):
+        raise UserError(f"{source} must be keys and values.")
+    return validated(Experiment, values, source, "docs/lab.md explains the keys.")
+
+
+def short_name(name_or_file: str) -> str:
+    """What an experiment's files are called."""
+    return Path(name_or_file).stem

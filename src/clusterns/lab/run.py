@@ -1,0 +1,40 @@
+"""A lab: the cells of an experiment that have no result yet, handed to an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from clusterns.console import say
+from clusterns.lab.cells import Cell
+from clusterns.lab.engines.driver import Driver, Task, duration
+from clusterns.lab.engines.engine import Engine
+from clusterns.lab.engines.program import Program
+
+
+def run_cells(cells: Sequence[Cell], engine: Engine, workers: int) -> dict[str, str]:
+    """Run every cell without a result, and say how it goes.
+
+    Returns:
+        Why each of those failed that did, by name.
+    """
+    distinct = {cell.folder: cell for cell in cells}
+    left = [cell for cell in distinct.values() if not cell.is_done]
+    if len(left) < len(distinct):
+        say(f"{len(distinct) - len(left)} of {len(distinct)} cells have their result already.")
+    for cell in left:
+        cell.order()
+    return Driver(engine, workers).run([_task(cell) for cell in left])
+
+
+def _task(cell: Cell) -> Task:
+    program = Program(("lab", "cell", str(cell.folder)), str(cell.log))
+    return Task(cell.name, program, lambda: cell.is_done, lambda: summary(cell.result or {}))
+
+
+def summary(result: dict[str, Any]) -> str:
+    """What came out of a cell, in a few words."""
+    values = result["values"]
+    scores = [f"STS-B dev {values['dev']:.1f}"] if result["metric"].startswith("STS-B") else []
+    scores += [f"{name} {value:.1f}" for name, value in values.items() if name.endswith("/Avg.")]
+    return f"{', '.join(scores)}; {duration(result['processor_seconds'])} of processor"

@@ -1,0 +1,115 @@
+"""A lab from the command line: cells trained and judged, killed and continued to the same scores."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A text, pairs to validate on, and an experiment of three cells, one of which cannot work."""
+    folder = tmp_path_factory.mktemp("lab")
+    words = ["river", "bridge", "engine", "poem", "market", "winter", "doctor", "garden"]
+    lines = [
+        f"the {a} near the {b} was seen by {i} people"
+        for i in range(8)
+        for a in words
+        for b in words
+    ]
+    (folder / "corpus.txt").write_text("\n".join(lines), "utf-8")
+    pairs = [f"the {a} was old,an old {b},{5 if a == b else 1}" for a in words for b in words]
+    (folder / "pairs.csv").write_text("\n".join(["sentence1,sentence2,score", *pairs]), "utf-8")
+    return folder
+
+
+def write(place: Path, base: Path, **more: object) -> Path:
+    values = {
+        "title": "Two methods",
+        "corpus": str(place / "corpus.txt"),
+        "evaluate": [],
+        "seeds": 1,
+        "small": {
+            "base": str(base), "max_steps": 8, "eval_steps": 2, "log_steps": 1, "batch_size": 8,
+            "heldout": 20, "dev": str(place / "pairs.csv"), "learning_rate": "1e-2",
+        },
+        "table": {"columns": {"dev": "dev"}},
+        "rows": {
+            "SimCSE": {"settings": {"method": "simcse"}},
+            "ClusterNS": {"settings": {"method": "clusterns", "clusters": 4, "sigma": 0.99}},
+        },
+        **more,
+    }  # fmt: skip
+    file = place / "mine.yaml"
+    file.write_text(yaml.safe_dump(values), "utf-8")
+    return file
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "clusterns", "lab", *map(str, arguments)]
+
+
+def scores(output: Path) -> dict[str, dict[str, float]]:
+    return {
+        file.parent.name: json.loads(file.read_text("utf-8"))["values"]
+        for file in sorted(output.glob("cells/*/result.json"))
+    }
+
+
+def test_killed_and_continued_gives_the_same_scores_and_a_failure_is_named(place, tiny_bert):
+    file = write(place, tiny_bert)
+    whole, stopped = place / "whole", place / "stopped"
+    done = subprocess.run(command("run", file, "--output", whole), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "2 of 2 cells have a result" in done.stdout
+    expected = scores(whole)
+    assert len(expected) == 2
+    assert any("last/hard_negative_similarity" in values for values in expected.values())
+
+    lab = subprocess.Popen(command("run", file, "--output", stopped, "--workers", 1))
+    while not list(stopped.glob("cells/*/run/checkpoints/checkpoint-2/trainer_state.json")):
+        assert lab.poll() is None
+        time.sleep(0.02)
+    os.kill(lab.pid, signal.SIGKILL)
+    lab.wait()
+    assert not scores(stopped)
+    rows = yaml.safe_load(file.read_text("utf-8"))["rows"]
+    broken = {"settings": {"method": "dclr", "judge": str(place / "none")}}
+    file = write(place, tiny_bert, rows={**rows, "Broken": broken})
+    done = subprocess.run(command("run", file, "--output", stopped), capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "2 of 3 cells have a result" in done.stdout
+    assert "failed: Broken, seed 1: " in done.stdout
+    assert "is no run folder" in done.stdout
+    assert "Traceback" not in done.stderr
+    assert scores(stopped) == expected
+    results = [json.loads(f.read_text("utf-8")) for f in stopped.glob("cells/*/result.json")]
+    assert sorted(result["resumed"] for result in results) == [False, True]
+    for result in results:
+        assert result["processor_seconds"] > 0
+        assert result["record"]["versions"]["torch"]
+        assert result["settings"]["seed"] == 1
+    assert not list(stopped.glob("cells/*/run/checkpoints"))
+
+
+def test_a_finished_cell_is_only_judged_where_another_suite_is_asked_for(
+    place, tiny_bert, shared_data
+):
+    file = write(place, tiny_bert, evaluate=["geometry"])
+    output = place / "whole"
+    before = {f: f.stat().st_mtime_ns for f in output.glob("cells/*/run/model/*.safetensors")}
+    done = subprocess.run(command("run", file, "--output", output), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for values in scores(output).values():
+        assert {"geometry/alignment", "geometry/uniformity", "dev"} <= set(values)
+    assert {f: f.stat().st_mtime_ns for f in before} == before
+    again = subprocess.run(command("run", file, "--output", output), capture_output=True, text=True)
+    assert "2 of 2 cells have their result already" in again.stderr

@@ -1,0 +1,177 @@
+"""Experiment files: those of this package hold, and mistakes are named in a sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from clusterns.errors import UserError
+from clusterns.lab.cells import cells_of, find_corpus
+from clusterns.lab.experiment import BUDGETS, SMALL, Experiment, experiment_names, load_experiment
+
+ROWS = {"A": {"settings": {"method": "simcse"}}, "B": {"settings": {"method": "clusterns"}}}
+
+
+def own(folder: Path, **values: object) -> str:
+    file = folder / "mine.yaml"
+    file.write_text(
+        yaml.safe_dump({"title": "Mine", "rows": ROWS, **values}, sort_keys=False), "utf-8"
+    )
+    return str(file)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> str:
+    file = tmp_path / "corpus.txt"
+    file.write_text("one text\n")
+    return str(file)
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("name", experiment_names())
+def test_every_cell_of_the_package_has_settings_that_hold(name, budget, corpus, tmp_path):
+    experiment = load_experiment(name)
+    cells = cells_of(experiment, tmp_path, budget, corpus=corpus)
+    assert {cell.line for cell in cells} == {label for label, _, _ in experiment.lines()}
+
+
+def test_the_small_budget_is_below_what_a_file_says_and_the_paper_s_has_none_of_it():
+    values = {
+        "title": "Mine",
+        "settings": {"max_steps": 7},
+        "rows": {
+            "A": {
+                "settings": {"method": "simcse"},
+                "small": {"seed": 1, "learning_rate": "1e-3"},
+                "paper": {"recipe": "simcse-bert-base"},
+            }
+        },
+    }
+    experiment = Experiment.model_validate(values)
+    row = experiment.rows["A"]
+    assert experiment.changes("small", row, {}) == {
+        **SMALL, "max_steps": 7, "method": "simcse", "seed": 1, "learning_rate": 1e-3,
+    }  # fmt: skip
+    assert experiment.changes("paper", row, {}) == {
+        "max_steps": 7, "method": "simcse", "recipe": "simcse-bert-base",
+    }  # fmt: skip
+
+
+def test_a_grid_gives_every_row_each_value(tmp_path, corpus):
+    grid = {"temperature": [0.05, 0.1]}
+    cells = cells_of(
+        load_experiment(own(tmp_path, grid=grid, seeds=2)), tmp_path, "small", corpus=corpus
+    )
+    assert [(cell.line, cell.seed, cell.changes["temperature"]) for cell in cells[:4]] == [
+        ("A, temperature 0.05", 1, 0.05),
+        ("A, temperature 0.1", 1, 0.1),
+        ("B, temperature 0.05", 1, 0.05),
+        ("B, temperature 0.1", 1, 0.1),
+    ]
+    assert [cell.seed for cell in cells] == [1] * 4 + [2] * 4
+    assert len({cell.folder for cell in cells}) == 8
+
+
+def test_so_many_seeds_for_all_rows_but_those_without_chance(tmp_path, corpus):
+    rows = {**ROWS, "Fixed": {"settings": {"method": "average"}, "seeds": 1}}
+    experiment = load_experiment(own(tmp_path, rows=rows))
+    cells = cells_of(experiment, tmp_path, "small", corpus=corpus, seeds=4)
+    assert sorted(cell.line for cell in cells) == ["A"] * 4 + ["B"] * 4 + ["Fixed"]
+
+
+def test_a_cell_is_the_same_in_two_experiments_and_another_where_anything_differs(tmp_path, corpus):
+    def folders(**options):
+        values = {key: options.pop(key) for key in ("rows", "small") if key in options}
+        experiment = load_experiment(own(tmp_path, seeds=1, **values))
+        cells = cells_of(experiment, tmp_path, "small", **{"corpus": corpus, **options})
+        return [cell.folder.name for cell in cells]
+
+    first = folders()
+    renamed = {"Other": ROWS["A"], "B": ROWS["B"]}
+    assert folders(rows=renamed) == first
+    assert folders(small={"description": "says nothing"}) == first
+    assert not set(folders(small={"max_steps": 3})) & set(first)
+    assert not set(folders(base="some/base")) & set(first)
+    longer = tmp_path / "longer.txt"
+    longer.write_text("one text\nanother\n")
+    assert not set(folders(corpus=str(longer))) & set(first)
+
+
+def test_weights_tell_bases_apart_not_their_names(tmp_path, corpus):
+    experiment = load_experiment(own(tmp_path, seeds=1))
+    names = []
+    for place, weights in (("one", b"1"), ("two", b"2"), ("elsewhere/one", b"1")):
+        folder = tmp_path / place
+        folder.mkdir(parents=True)
+        (folder / "model.safetensors").write_bytes(weights)
+        cells = cells_of(experiment, tmp_path, "small", corpus=corpus, base=str(folder))
+        names.append(cells[0].folder.name)
+    assert names[0] == names[2] != names[1]
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"rows": {}}, "an experiment needs rows"),
+        ({"rows": None}, "rows = None"),
+        ({"row": ROWS}, "there is no setting 'row'. Did you mean rows? docs/lab.md"),
+        ({"rows": {"A": {"setting": {}}}}, "there is no setting 'rows.A.setting'"),
+        ({"evaluate": ["stss"]}, "there is no suite 'stss'"),
+        ({"seeds": 0}, "seeds = 0"),
+        ({"seeds": [1, 1]}, "a list of different ones"),
+        ({"compare": [["A", "C"]]}, "there is no row 'C'"),
+        ({"table": {"suite": "sts", "columns": {"a": "dev"}}}, "either a suite or columns"),
+        ({"figures": {"x": {"kind": "curves"}}}, "needs values"),
+        ({"figures": {"x": {"kind": "pie", "values": ["dev"]}}}, "figures.x.kind = 'pie'"),
+        ({"figures": {"../x": {"kind": "bars", "values": ["dev"]}}}, "a name is made of"),
+        ({"grid": {"a": [1], "b": [2]}}, "one setting"),
+    ],
+)
+def test_a_mistake_is_one_sentence(values, says, tmp_path):
+    with pytest.raises(UserError) as error:
+        load_experiment(own(tmp_path, **values))
+    assert says in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"method": "none"}, "row A: there is no method 'none'"),
+        ({"method": "simcse", "clusters": 3}, "row A: recipe default: clusters belongs to"),
+        ({"method": "clusterns", "clusters": 65}, "clusters = 65 is more than batch_size"),
+        ({"recipe": "none"}, "row A: there is no recipe 'none'"),
+    ],
+)
+def test_settings_that_do_not_hold_are_refused_with_their_row(settings, says, tmp_path, corpus):
+    experiment = load_experiment(own(tmp_path, rows={"A": {"settings": settings}}))
+    with pytest.raises(UserError) as error:
+        cells_of(experiment, tmp_path, "small", corpus=corpus)
+    assert says in str(error.value)
+
+
+def test_rows_that_are_not_there_cannot_be_chosen(tmp_path, corpus):
+    experiment = load_experiment(own(tmp_path))
+    cells = cells_of(experiment, tmp_path, "small", corpus=corpus, only=["B"])
+    assert {cell.line for cell in cells} == {"B"}
+    with pytest.raises(UserError, match="--only C: there is no such row; there are A, B"):
+        cells_of(experiment, tmp_path, "small", corpus=corpus, only=["C"])
+
+
+def test_wikipedia_is_in_the_folder_of_the_data(tmp_path, monkeypatch):
+    monkeypatch.setenv("CLUSTERNS_DATA", str(tmp_path))
+    with pytest.raises(UserError, match="--corpus"):
+        find_corpus("wikipedia")
+    (tmp_path / "wiki").mkdir()
+    (tmp_path / "wiki" / "enwiki_1m.txt.xz").write_text("")
+    assert find_corpus("wikipedia") == str(tmp_path / "wiki" / "enwiki_1m.txt.xz")
+    assert find_corpus("owner/name:config") == "owner/name:config"
+
+
+def test_what_is_missing_is_named(tmp_path):
+    file = tmp_path / "short.yaml"
+    file.write_text("title: Mine\n")
+    with pytest.raises(UserError, match="rows is missing. docs/lab.md explains the keys."):
+        load_experiment(str(file))
