@@ -1,9 +1,10 @@
-"""The one writer of tables: to the terminal, to Markdown, to LaTeX."""
+"""The one writer of tables: to the terminal, to Markdown, to LaTeX, to html."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +17,13 @@ from clusterns.console import printable
 from clusterns.files import whole_file
 
 SIDE_BY_SIDE = 4  # rows
+PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>{title}</title>
+<style>body{{font:16px/1.5 system-ui,sans-serif;margin:2rem;color-scheme:light dark}}
+table{{border-collapse:collapse;margin:1.5rem 0 .5rem}}caption{{text-align:left;font-weight:bold;padding:.3rem 0}}
+th,td{{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #8885}}th:first-child{{text-align:left}}</style>
+{tables}</html>
+"""
 
 
 class Cell(NamedTuple):
@@ -23,14 +31,17 @@ class Cell(NamedTuple):
 
     text: str | None
     best: bool = False
-    spread: float | None = None
+    spread: str | None = None
 
-    def written(self, bold: str, spread: str, nothing: str) -> str:
-        """As text; ``bold`` and ``spread`` are patterns of the format."""
+    def written(
+        self, bold: str, spread: str, nothing: str, escaped: Callable[[str], str] = str
+    ) -> str:
+        """As text; ``bold`` and ``spread`` are patterns of the format, ``escaped`` its rules."""
         if self.text is None:
             return nothing
-        text = bold.format(self.text) if self.best else self.text
-        return text + (spread.format(self.spread) if self.spread is not None else "")
+        text = escaped(self.text)
+        text = bold.format(text) if self.best else text
+        return text + (spread.format(self.spread) if self.spread else "")
 
 
 @dataclass
@@ -46,6 +57,7 @@ class Table:
     spreads: list[list[float | None]] = field(default_factory=list)
     lower_is_better: bool | Sequence[bool] = False
     digits: int = 2
+    spread_digits: int = 1
     mark_best: bool = True
     notes: list[str] = field(default_factory=list)
     corner: str = ""
@@ -73,13 +85,18 @@ class Table:
                     continue
                 marked = round(value, self.digits) == best[column]
                 spread = self.spreads[number][column] if self.spreads else None
-                line.append(Cell(f"{value:.{self.digits}f}", marked, spread))
+                shown = None if spread is None else f"{spread:.{self.spread_digits}f}"
+                line.append(Cell(f"{value:.{self.digits}f}", marked, shown))
             lines.append(line)
         return lines
 
-    def written(self, bold: str, spread: str, nothing: str) -> list[list[str]]:
-        """The rows as text; ``bold`` and ``spread`` are patterns of the format."""
-        return [[cell.written(bold, spread, nothing) for cell in line] for line in self.cells()]
+    def written(
+        self, bold: str, spread: str, nothing: str, escaped: Callable[[str], str] = str
+    ) -> list[list[str]]:
+        """The rows as text; ``bold`` and ``spread`` are patterns of the format, ``escaped`` its rules."""
+        return [
+            [cell.written(bold, spread, nothing, escaped) for cell in line] for line in self.cells()
+        ]
 
     def show(self, console: Console) -> None:
         """Print to a terminal.
@@ -95,7 +112,7 @@ class Table:
         head, *body = [
             [
                 _text(
-                    cell.written("{}", " ±{:.1f}" if across else "", "-"),
+                    cell.written("{}", " ±{}" if across else "", "-"),
                     "bold" if cell.best else "",
                 )
                 for cell in line
@@ -122,14 +139,14 @@ class Table:
         lines = [f"### {self.title}", ""] if self.title else []
         lines.append(_markdown_line([self.corner or "Model", *self.columns]))
         lines.append("|---|" + "---:|" * len(self.columns))
-        lines += [_markdown_line(line) for line in self.written("**{}**", " ± {:.1f}", "-")]
+        lines += [_markdown_line(line) for line in self.written("**{}**", " ± {}", "-")]
         return "\n".join([*lines, *(f"\n{note}" for note in self.notes)]) + "\n"
 
     def latex(self) -> str:
         """For a paper; needs no package."""
         body = [
-            " & ".join([_latex(line[0]), *line[1:]]) + r" \\"
-            for line in self.written(r"\textbf{{{}}}", r" {{\tiny$\pm${:.1f}}}", "--")
+            " & ".join(line) + r" \\"
+            for line in self.written(r"\textbf{{{}}}", r" {{\tiny$\pm${}}}", "--", _latex)
         ]
         head = " & ".join(map(_latex, [self.corner or "Model", *self.columns])) + r" \\"
         lines = [
@@ -144,13 +161,35 @@ class Table:
         ]
         return "\n".join(lines) + "\n"
 
+    def html(self) -> str:
+        """For a page."""
+        head = "".join(
+            f"<th>{escape(name)}</th>" for name in [self.corner or "Model", *self.columns]
+        )
+        lines = ["<table>", f"<caption>{escape(self.title)}</caption>", f"<tr>{head}</tr>"]
+        for label, *cells in self.cells():
+            values = []
+            for cell in cells:
+                text = escape(cell.text or "-")
+                text = f"<b>{text}</b>" if cell.best else text
+                values.append(f"<td>{text}{f' ± {cell.spread}' if cell.spread else ''}</td>")
+            lines.append(f"<tr><th>{escape(label.text or '')}</th>{''.join(values)}</tr>")
+        notes = [f"<p>{escape(note)}</p>" for note in self.notes]
+        return "\n".join([*lines, "</table>", *notes]) + "\n"
+
+
+def tables_as(form: str, tables: Sequence[Table]) -> str:
+    """Tables as the text of a file that ends in ``form``: md, tex or html."""
+    if form == "html":
+        parts = "\n".join(table.html() for table in tables)
+        return PAGE.format(title=escape(tables[0].title if tables else ""), tables=parts)
+    return "\n".join(table.latex() if form == "tex" else table.markdown() for table in tables)
+
 
 def write_tables(path: Path, tables: Sequence[Table]) -> None:
-    """Write tables to a .md or .tex file."""
-    latex = path.suffix.lower() == ".tex"
+    """Write tables to a .md, .tex or .html file."""
     with whole_file(path) as temporary:
-        text = "\n".join(table.latex() if latex else table.markdown() for table in tables)
-        temporary.write_text(text, "utf-8")
+        temporary.write_text(tables_as(path.suffix.lower()[1:], tables), "utf-8")
 
 
 def _text(text: str, style: str = "") -> Text:
@@ -165,4 +204,4 @@ def _markdown_line(cells: Sequence[str]) -> str:
 def _latex(text: str) -> str:
     for character in "\\&%$#_{}":
         text = text.replace(character, "\\" + character)
-    return text.replace("\\\\", r"\textbackslash ")
+    return text.replace("\\\\", r"\textbackslash ").replace("≤", r"$\le$")
