@@ -64,6 +64,8 @@ ANSWERS = [
     (["recipes", "--keys"], "learning_rate"),
     (["lab", "list"], "All systems"),
     (["lab", "run", "--help"], "--budget"),
+    (["lab", "table", "--help"], "--format"),
+    (["lab", "figures", "--help"], "--lab"),
     *(
         ([command, "--help"], f"Usage: clusterns {command}")
         for command in get_command(app).commands  # type: ignore[attr-defined]
@@ -142,6 +144,10 @@ REFUSALS = [
     (["lab", "run", "broken.yaml"], "there is no setting 'temperatur'"),
     (["lab", "run", "main", "--corpus", "corpus.txt", "--only", "None"], "--only None"),
     (["lab", "cell", "empty"], "is no cell of a lab"),
+    (["lab", "table", "none"], "there is no experiment 'none'"),
+    (["lab", "table", "main", "--output", "a.xls"], "a.xls: tables are written as"),
+    (["lab", "table", "main", "--corpus", "corpus.txt"], "has no result of this experiment"),
+    (["lab", "figures", "main", "--corpus", "corpus.txt"], "has no result of this experiment"),
     (["explore", "minibert", "corpus.txt", "--against", "base", "--pooling", "mean"], "--against base"),
 ]  # fmt: skip
 

@@ -41,7 +41,13 @@ def write(place: Path, base: Path, **more: object) -> Path:
             "base": str(base), "max_steps": 8, "eval_steps": 2, "log_steps": 1, "batch_size": 8,
             "heldout": 20, "dev": str(place / "pairs.csv"), "learning_rate": "1e-2",
         },
-        "table": {"columns": {"dev": "dev"}},
+        "table": {"columns": {"dev": "dev", "before": "base"}},
+        "compare": [["ClusterNS", "SimCSE"]],
+        "compare_by": "dev",
+        "figures": {
+            "dev": {"kind": "curves", "values": ["eval_pairs_spearman"]},
+            "none": {"kind": "geometry"},
+        },
         "rows": {
             "SimCSE": {"settings": {"method": "simcse"}},
             "ClusterNS": {"settings": {"method": "clusterns", "clusters": 4, "sigma": 0.99}},
@@ -98,6 +104,24 @@ def test_killed_and_continued_gives_the_same_scores_and_a_failure_is_named(place
         assert result["record"]["versions"]["torch"]
         assert result["settings"]["seed"] == 1
     assert not list(stopped.glob("cells/*/run/checkpoints"))
+
+
+def test_the_table_and_the_figures_of_a_lab(place, tiny_bert):
+    file = write(place, tiny_bert)
+    options = [file, "--lab", place / "whole"]
+    done = subprocess.run(command("table", *options), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    dev = {name.split("-")[0]: values["dev"] for name, values in scores(place / "whole").items()}
+    best = max(dev, key=lambda method: round(dev[method], 2))
+    assert f"**{dev[best]:.2f}**" in done.stdout
+    assert f"| ClusterNS over SimCSE | {dev['clusterns'] - dev['simcse']:+.2f} | 1 |" in done.stdout
+    page = place / "table.html"
+    subprocess.run(command("table", *options, "--seeds", 2, "--output", page), check=True)
+    assert "Missing: SimCSE, seed 2: not run." in page.read_text("utf-8")
+    done = subprocess.run(command("figures", *options), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert {Path(line).name for line in done.stdout.splitlines()} == {"dev.svg", "dev.png"}
+    assert "none: nothing to draw yet." in done.stderr
 
 
 def test_a_finished_cell_is_only_judged_where_another_suite_is_asked_for(

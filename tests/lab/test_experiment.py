@@ -125,7 +125,12 @@ def test_weights_tell_bases_apart_not_their_names(tmp_path, corpus):
         ({"table": {"suite": "sts", "columns": {"a": "dev"}}}, "either a suite or columns"),
         ({"figures": {"x": {"kind": "curves"}}}, "needs values"),
         ({"figures": {"x": {"kind": "pie", "values": ["dev"]}}}, "figures.x.kind = 'pie'"),
-        ({"figures": {"../x": {"kind": "bars", "values": ["dev"]}}}, "a name is made of"),
+        ({"figures": {"../x": {"kind": "dots", "values": ["dev"]}}}, "a name is made of"),
+        ({"figures": {"x": {"kind": "dots", "values": ["a", "b"]}}}, "has one value"),
+        (
+            {"figures": {"x": {"kind": "against", "values": ["a"], "setting": "sigma"}}},
+            "figure x: sigma is not the setting of the grid",
+        ),
         ({"grid": {"a": [1], "b": [2]}}, "one setting"),
     ],
 )

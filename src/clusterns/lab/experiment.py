@@ -65,6 +65,8 @@ class Row(Settings):
     """The paper's row that stands beside it, by its name in the paper's table."""
     seeds: Seeds | None = None
     """How many seeds, or which ones. Empty: the experiment's."""
+    once: bool = False
+    """Run it as it is, without the values of the grid: a row to compare with."""
 
 
 class TableDrawing(Settings):
@@ -143,6 +145,8 @@ class Experiment(Settings):
         for file, figure in self.figures.items():
             if not re.fullmatch(r"[a-z0-9-]+", file):
                 raise ValueError(f"figure {file!r}: a name is made of a-z, 0-9 and -.")
+            if figure.kind == "against" and figure.setting not in self.grid:
+                raise ValueError(f"figure {file}: {figure.setting} is not the setting of the grid.")
             for name in figure.rows:
                 if name not in names:
                     raise ValueError(
@@ -155,11 +159,13 @@ class Experiment(Settings):
         if not self.grid:
             return [(name, row, {}) for name, row in self.rows.items()]
         ((key, values),) = self.grid.items()
-        return [
-            (f"{name}, {key} {value}", row, {key: value})
-            for name, row in self.rows.items()
-            for value in values
-        ]
+        found: list[tuple[str, Row, dict[str, Any]]] = []
+        for name, row in self.rows.items():
+            if row.once:
+                found.append((name, row, {}))
+                continue
+            found += [(f"{name}, {key} {value}", row, {key: value}) for value in values]
+        return found
 
     def seeds_of(self, row: Row, count: int | None = None) -> tuple[int, ...]:
         """The seeds of a row; ``count`` says how many instead, except of one that has a single one:

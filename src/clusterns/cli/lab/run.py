@@ -1,83 +1,27 @@
-"""``clusterns lab``: experiments over seeds, anywhere, and what they show."""
+"""``clusterns lab list`` and ``run``: what there is, and doing it."""
 
 from __future__ import annotations
 
-from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from clusterns.cli.common import common
+from clusterns.cli.lab.options import (
+    LAB,
+    BaseOption,
+    Budget,
+    BudgetOption,
+    CorpusOption,
+    Name,
+    On,
+    OnlyOption,
+    SeedsOption,
+    find_cells,
+)
 from clusterns.errors import UserError
 
-if TYPE_CHECKING:
-    from clusterns.lab.cells import Cell
 
-lab = typer.Typer(
-    help="Experiments: methods over seeds, their tables and figures.", no_args_is_help=True
-)
-
-
-@lab.callback()
-def _group() -> None:
-    """Experiments: methods over seeds, their tables and figures."""
-
-
-class Budget(str, Enum):
-    """What can be asked for with --budget."""
-
-    small = "small"
-    paper = "paper"
-
-
-class On(str, Enum):
-    """What can be asked for with --on."""
-
-    local = "local"
-    ray = "ray"
-    slurm = "slurm"
-
-
-Name = Annotated[
-    str,
-    typer.Argument(
-        help="An experiment of `clusterns lab list`, or a YAML file of your own.",
-        metavar="EXPERIMENT",
-        show_default=False,
-    ),
-]
-Output = Annotated[Path, typer.Option(help="Folder of the lab: cells, tables, figures.")]
-BudgetOption = Annotated[
-    Budget,
-    typer.Option(
-        help="small: minibert, minutes a cell on one thread. paper: the published settings, for GPUs."
-    ),
-]
-SeedsOption = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        help="So many seeds for every row that has chance in it. Without it: what the experiment says.",
-        show_default=False,
-    ),
-]
-BaseOption = Annotated[
-    str | None,
-    typer.Option(help="Another encoder to start from, for all rows.", show_default=False),
-]
-CorpusOption = Annotated[
-    str | None,
-    typer.Option(help="Another text to learn from, for all rows.", show_default=False),
-]
-OnlyOption = Annotated[
-    list[str] | None,
-    typer.Option(help="This row only. May be given several times.", show_default=False),
-]
-
-
-@lab.command("list")
-@common
 def list_experiments() -> None:
     """List the experiments of the paper.
 
@@ -98,8 +42,6 @@ def list_experiments() -> None:
     answers.print(table)
 
 
-@lab.command()
-@common
 def run(
     experiment: Name,
     budget: BudgetOption = Budget.small,
@@ -107,7 +49,7 @@ def run(
     base: BaseOption = None,
     corpus: CorpusOption = None,
     only: OnlyOption = None,
-    output: Output = Path("runs/lab"),
+    output: Annotated[Path, typer.Option(help="Folder of the lab: cells, figures.")] = LAB,
     workers: Annotated[int, typer.Option(min=1, help="Cells at a time, one thread each.")] = 2,
     on: Annotated[On, typer.Option(help="Where cells run.")] = On.local,
 ) -> None:
@@ -123,7 +65,7 @@ def run(
     from clusterns.lab.engines.engine import make_engine
     from clusterns.lab.run import run_cells
 
-    cells = _cells(experiment, budget, seeds, base, corpus, only, output)
+    _, cells = find_cells(experiment, budget, seeds, base, corpus, only, output)
     engine = make_engine(on.value, str(output / "engine"))
     try:
         failed = run_cells(cells, engine, workers)
@@ -140,8 +82,6 @@ def run(
         raise typer.Exit(1)
 
 
-@lab.command(hidden=True)
-@common
 def cell(folder: Annotated[Path, typer.Argument(help="Folder of the cell.")]) -> None:
     """Run one cell; `clusterns lab run` hands them out."""
     from clusterns.api.lab import run_cell
@@ -151,21 +91,3 @@ def cell(folder: Annotated[Path, typer.Argument(help="Folder of the cell.")]) ->
         raise UserError(f"{folder} is no cell of a lab: `clusterns lab run` makes them.")
     quiet_libraries()
     run_cell(folder)
-
-
-def _cells(
-    experiment: str,
-    budget: Budget,
-    seeds: int | None,
-    base: str | None,
-    corpus: str | None,
-    only: list[str] | None,
-    output: Path,
-) -> list[Cell]:
-    from clusterns.lab.cells import cells_of
-    from clusterns.lab.experiment import load_experiment
-
-    return cells_of(
-        load_experiment(experiment), output.resolve(), budget.value,
-        seeds=seeds, base=base, corpus=corpus, only=only or (),
-    )  # fmt: skip

@@ -1,0 +1,214 @@
+"""The figures of an experiment, with the spread over seeds shown; repeatable to the byte."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clusterns.files import whole_file
+from clusterns.lab.drawing import Drawing
+from clusterns.lab.findings import Curve, Line
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FORMATS = ("svg", "png")
+# Told apart by people who do not see red and green, too (Okabe and Ito).
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
+STYLE = {
+    "svg.fonttype": "none", "font.size": 10, "axes.spines.top": False, "axes.spines.right": False,
+    "axes.grid": True, "axes.axisbelow": True, "grid.color": "#dddddd", "legend.frameon": False,
+}  # fmt: skip
+
+
+def draw(name: str, drawing: Drawing, lines: Sequence[Line], folder: Path) -> list[Path]:
+    """Draw a picture to ``folder/name.svg`` and ``.png``; nothing where there is nothing to show.
+
+    Returns:
+        The files that were written.
+    """
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    chosen = [line for line in lines if not drawing.rows or line.label in drawing.rows]
+    written = []
+    with matplotlib.rc_context({**STYLE, "svg.hashsalt": name}):
+        figure = Figure(layout="constrained")
+        FigureCanvasAgg(figure)
+        if not KINDS[drawing.kind](figure, drawing, chosen):
+            return []
+        for form in FORMATS:
+            path = folder / f"{name}.{form}"
+            unsaid = {"Date": None} if form == "svg" else {"Software": None}
+            with whole_file(path) as temporary:
+                figure.savefig(temporary, format=form, dpi=150, metadata=unsaid)
+            written.append(path)
+    return written
+
+
+def _curves(figure: Figure, drawing: Drawing, lines: Sequence[Line]) -> bool:
+    """Over the steps: a line for each row, for each value, or a panel a row with all values."""
+    there = [line for line in lines if any(line.curves(value) for value in drawing.values)]
+    if not there:
+        return False
+    panels = [[line] for line in there] if len(drawing.values) > 1 else [there]
+    figure.set_size_inches(6.4 if len(panels) == 1 else 4.4 * len(panels), 4.0)
+    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
+    for one, group in zip(axes, panels, strict=True):
+        series = [
+            (_words(value) if len(drawing.values) > 1 else line.label, line.curves(value), place)
+            for line in group
+            for place, value in enumerate(drawing.values)
+        ]
+        for number, (label, curves, place) in enumerate(series):
+            if curves:
+                # A value has the same colour in every panel.
+                colour = place if len(drawing.values) > 1 else number
+                _band(one, label, curves, COLOURS[colour % len(COLOURS)])
+        if len(panels) > 1 or len(drawing.values) > 1:
+            one.set_title(group[0].label, fontsize=10)
+        one.set_xlabel("step")
+    axes[0].set_ylabel(drawing.label or _words(drawing.values[0]))
+    _legend(figure, axes)
+    return True
+
+
+def _band(axes: Axes, label: str, curves: Sequence[Curve], colour: str) -> None:
+    """The mean over seeds and its spread, at the steps that all of them have."""
+    by_step = [dict(curve) for curve in curves]
+    steps = sorted(set.intersection(*(set(each) for each in by_step)))
+    values = np.array([[each[step] for step in steps] for each in by_step])
+    mean = values.mean(axis=0)
+    marker = "o" if len(steps) < 30 else None
+    axes.plot(steps, mean, color=colour, linewidth=2, label=label, marker=marker, markersize=3.5)
+    if len(curves) > 1:
+        spread = values.std(axis=0, ddof=1)
+        axes.fill_between(steps, mean - spread, mean + spread, color=colour, alpha=0.2, linewidth=0)
+
+
+def _against(figure: Figure, drawing: Drawing, lines: Sequence[Line]) -> bool:
+    """A value against the setting of the grid; rows outside it are a level to compare with."""
+    (value,), setting = drawing.values, drawing.setting
+    there = [line for line in lines if line.values(value)]
+    # Evenly spaced: values such as 8, 32, 128 are steps of a ladder.
+    points = list(dict.fromkeys(line.point[setting] for line in there if setting in line.point))
+    if not points:
+        return False
+    figure.set_size_inches(6.4, 4.0)
+    axes = figure.add_subplot()
+    rows = list(dict.fromkeys(line.row for line in there))
+    for number, row in enumerate(rows):
+        own = [line for line in there if line.row == row]
+        means, spreads = zip(*(_mean(line, value) for line in own), strict=True)
+        colour = COLOURS[number % len(COLOURS)]
+        if setting in own[0].point:
+            places = [points.index(line.point[setting]) + 0.06 * number for line in own]
+            axes.errorbar(
+                places, means, spreads, color=colour, label=row, marker="o", capsize=3, linewidth=2
+            )
+        else:
+            axes.axhline(means[0], color=colour, label=row, linestyle=(0, (5, 3)), linewidth=1.5)
+            axes.axhspan(means[0] - spreads[0], means[0] + spreads[0], color=colour, alpha=0.12)
+    axes.set_xticks(range(len(points)), [str(point) for point in points])
+    axes.set_xlabel(setting)
+    axes.set_ylabel(drawing.label or value)
+    _legend(figure, [axes])
+    return True
+
+
+def _geometry(figure: Figure, drawing: Drawing, lines: Sequence[Line]) -> bool:
+    """Alignment and uniformity, coloured by the average on STS where that was asked for."""
+    names = ("geometry/uniformity", "geometry/alignment", "sts/Avg.")
+    there = [line for line in lines if all(line.values(name) for name in names[:2])]
+    if not there:
+        return False
+    from matplotlib.lines import Line2D
+
+    (x, dx), (y, dy) = (
+        zip(*(_mean(line, name) for line in there), strict=True) for name in names[:2]
+    )
+    scored = all(line.values(names[2]) for line in there)
+    averages = [_mean(line, names[2])[0] for line in there] if scored else []
+    figure.set_size_inches(6.4, 4.4 + 0.22 * ((len(there) + 1) // 2))
+    axes = figure.add_subplot()
+    axes.errorbar(x, y, xerr=dx, yerr=dy, linestyle="none", color="#666666", capsize=3, zorder=2)
+    dots = axes.scatter(
+        x, y, c=averages or "#dddddd", s=230, cmap="YlGnBu", edgecolors="black", zorder=3
+    )
+    middle = (min(averages) + max(averages)) / 2 if scored else 0.0
+    # Names beside points that lie close cover each other: points have numbers, names a legend.
+    labels = []
+    for number, line in enumerate(there, start=1):
+        dark = scored and averages[number - 1] > middle
+        axes.annotate(
+            str(number), (x[number - 1], y[number - 1]), ha="center", va="center", fontsize=9,
+            color="white" if dark else "black", zorder=4,
+        )  # fmt: skip
+        labels.append(
+            f"{number}  {line.label}" + (f" ({averages[number - 1]:.1f})" if scored else "")
+        )
+    axes.margins(0.12)
+    axes.set_xlabel("uniformity (lower is better)")
+    axes.set_ylabel("alignment (lower is better)")
+    if scored:
+        figure.colorbar(dots, label="STS average")
+    handles = [Line2D([], [], linestyle="none", label=label) for label in labels]
+    figure.legend(
+        handles=handles, loc="outside lower center", ncols=2, handlelength=0, frameon=False
+    )
+    return True
+
+
+def _dots(figure: Figure, drawing: Drawing, lines: Sequence[Line]) -> bool:
+    """A value of every row: each seed a dot, the mean and its spread. Dots need no zero, bars would."""
+    (value,) = drawing.values
+    there = [line for line in lines if line.values(value)][::-1]
+    if not there:
+        return False
+    figure.set_size_inches(6.4, 1.1 + 0.36 * len(there))
+    axes = figure.add_subplot()
+    for place, line in enumerate(there):
+        mean, spread = _mean(line, value)
+        seeds = list(line.values(value).values())
+        axes.plot(
+            seeds, [place] * len(seeds), "o", color=COLOURS[4], markersize=5, markeredgecolor="white",
+            zorder=4,
+        )  # fmt: skip
+        axes.errorbar(
+            mean, place, xerr=spread if len(seeds) > 1 else None, fmt="D", color=COLOURS[0],
+            capsize=4, markersize=6, linewidth=2,
+        )  # fmt: skip
+    axes.set_yticks(range(len(there)), [line.label for line in there])
+    axes.set_ylim(-0.6, len(there) - 0.4)
+    axes.grid(axis="y", visible=False)
+    axes.set_xlabel(drawing.label or value)
+    return True
+
+
+def _mean(line: Line, name: str) -> tuple[float, float]:
+    """Mean and spread of a value over the seeds."""
+    values = list(line.values(name).values())
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+
+
+def _words(key: str) -> str:
+    return key.removeprefix("eval_").replace("_", " ")
+
+
+def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
+    """One legend below for all panels; each name once."""
+    found: dict[str, Any] = {}
+    for one in axes:
+        handles, labels = one.get_legend_handles_labels()
+        found |= dict(zip(labels, handles, strict=True))
+    if len(found) > 1:
+        columns = min(3, len(found))
+        figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns)
+
+
+KINDS = {"curves": _curves, "against": _against, "geometry": _geometry, "dots": _dots}

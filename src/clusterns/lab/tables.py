@@ -1,0 +1,152 @@
+"""The tables of an experiment: mean and spread over seeds, and which differences are more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from clusterns.errors import UserError
+from clusterns.evaluation.data.catalogue import SUITES
+from clusterns.evaluation.results.bootstrap import two_sided_p
+from clusterns.evaluation.results.published import published_rows
+from clusterns.evaluation.results.results import LOWER_IS_BETTER
+from clusterns.evaluation.results.tables import AVERAGE
+from clusterns.lab.differences import Difference, least_p
+from clusterns.lab.experiment import Experiment
+from clusterns.lab.findings import Line
+from clusterns.tables import Table
+
+SEEDS = "seeds"
+GEOMETRY = ("alignment", "uniformity")
+
+
+def scores_table(experiment: Experiment, lines: Sequence[Line]) -> Table:
+    """A row for every line, the paper's below it; cells without a result are said."""
+    columns = columns_of(experiment, lines)
+    suite = experiment.table.suite
+    lower = [name.split("/")[0] in LOWER_IS_BETTER for name in columns.values()]
+    table = Table(
+        experiment.title,
+        [*columns, SEEDS],
+        lower_is_better=[*lower, False],
+        digits=experiment.table.digits,
+        spread_digits=experiment.table.digits,
+        corner="",
+    )
+    published = published_rows(experiment.table.published or suite or "")
+    for line in lines:
+        means, spreads = [], []
+        for name in columns.values():
+            values = list(line.values(name).values())
+            means.append(float(np.mean(values)) if values else None)
+            spreads.append(float(np.std(values, ddof=1)) if len(values) > 1 else None)
+        there, asked = len(line.outcomes), len(line.outcomes) + len(line.missing)
+        count = str(there) if there == asked else f"{there} of {asked}"
+        table.rows.append((line.label, [*means, count]))
+        table.spreads.append([*spreads, None])
+        if line.beside is not None:
+            table.rows.append(_paper_row(line.beside, published, list(columns), table.digits))
+            table.spreads.append([None] * len(table.columns))
+    table.notes += _notes(lines, columns)
+    return table
+
+
+def columns_of(experiment: Experiment, lines: Sequence[Line]) -> dict[str, str]:
+    """The columns of the table, each with the value in it; of a suite, those that are there."""
+    suite = experiment.table.suite
+    if suite is None:
+        return experiment.table.columns
+    there = {name for line in lines for one in line.outcomes for name in one.values}
+    names = GEOMETRY if suite == "geometry" else (*SUITES[suite], AVERAGE)
+    found = {name: f"{suite}/{name}" for name in names if f"{suite}/{name}" in there}
+    return found or {name: f"{suite}/{name}" for name in names}
+
+
+def _paper_row(
+    name: str, published: dict[str, dict[str, float]], columns: list[str], digits: int
+) -> tuple[str, list[float | str | None]]:
+    if name not in published:
+        raise UserError(
+            f"beside: the paper's table has no row {name!r}: {', '.join(published) or 'it is empty'}."
+        )
+    numbers = published[name]
+    # As text: the best of ours is marked, not the best of another budget.
+    cells = [f"{numbers[c]:.{digits}f}" if c in numbers else None for c in columns]
+    return f"{name} (paper)", [*cells, None]
+
+
+def _notes(lines: Sequence[Line], columns: dict[str, str]) -> list[str]:
+    notes = ["Mean ± standard deviation over seeds; rows of the paper are as printed there."]
+    for line in lines:
+        if line.missing:
+            whys: dict[str, list[int]] = {}
+            for seed, why in line.missing.items():
+                whys.setdefault(why, []).append(seed)
+            told = "; ".join(f"{_seeds(seeds)}: {why}" for why, seeds in whys.items())
+            notes.append(f"Missing: {line.label}, {told}.")
+    for name, value in columns.items():
+        without = [line.label for line in lines if line.outcomes and not line.values(value)]
+        if without:
+            notes.append(f"Without {name}: {', '.join(without)}.")
+    return notes
+
+
+def _seeds(seeds: list[int]) -> str:
+    return f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
+
+
+def differences_table(experiment: Experiment, differences: Sequence[Difference]) -> Table:
+    """A row for every pair that was compared."""
+    columns = ["difference", SEEDS, "p, seeds", "95 % CI, rows", "p, rows"]
+    table = Table(f"Differences in {experiment.compare_by}", columns, mark_best=False)
+    for one in differences:
+        interval = None
+        if one.low is not None and one.high is not None:
+            interval = f"{one.low:+.2f} to {one.high:+.2f}"
+        table.rows.append(
+            (
+                f"{one.first} over {one.second}",
+                [
+                    f"{one.points:+.2f}",
+                    str(one.seeds),
+                    _p(one.adjusted_seeds, one.p_seeds == one.least_p_seeds),
+                    interval,
+                    _p(one.adjusted_rows, one.p_rows == two_sided_p(np.ones(one.rounds or 1))),
+                ],
+            )
+        )
+    compared = {(one.first, one.second) for one in differences}
+    without = [f"{a} over {b}" for a, b in experiment.compare if (a, b) not in compared]
+    if without:
+        table.notes.append(f"Not compared, for lack of a common seed: {'; '.join(without)}.")
+    if differences:
+        table.notes += _tests(differences)
+    return table
+
+
+def _p(value: float | None, is_least: bool) -> str | None:
+    """A p-value; where it is the least that the test can give, only a bound is known."""
+    return None if value is None else f"{'≤ ' if is_least else ''}{value:.3f}"
+
+
+def _tests(differences: Sequence[Difference]) -> list[str]:
+    counts = sorted({one.seeds for one in differences})
+    floors = ", ".join(f"{least_p(n):.3g} with {n}" for n in counts)
+    notes = [
+        "p, seeds: paired permutation test over the seeds that both have, two-sided, adjusted by Holm's method "
+        f"for {sum(one.p_seeds is not None for one in differences)} comparisons. Before that, the least "
+        f"possible p is 2/2^n for n seeds: {floors}."
+    ]
+    rounds = max(one.rounds for one in differences)
+    if rounds:
+        notes.append(
+            f"p, rows: paired bootstrap over the rows of the test sets, {rounds:,} resamples, seeds averaged, "
+            f"adjusted for {sum(one.p_rows is not None for one in differences)} comparisons; the intervals are of "
+            "one comparison each."
+        )
+    else:
+        notes.append(
+            "No test over rows: the answers row by row or the gold scores are not at hand."
+        )
+    return notes

@@ -1,0 +1,62 @@
+"""What cells leave, gathered by line and seed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from clusterns.files import write_json
+from clusterns.lab.cells import cells_of
+from clusterns.lab.experiment import Experiment
+from clusterns.lab.findings import gather, read_curves
+
+
+def test_lines_have_what_is_done_and_say_why_the_rest_is_missing(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus.txt"
+    corpus.write_text("one text\n")
+    experiment = Experiment.model_validate(
+        {
+            "title": "T",
+            "seeds": 3,
+            "evaluate": [],
+            "grid": {"clusters": [4, 8]},
+            "rows": {
+                "A": {"settings": {"method": "clusterns"}, "beside": "B"},
+                "Level": {"settings": {"method": "simcse"}, "once": True, "beside": "C"},
+            },
+        }
+    )
+    cells = cells_of(experiment, tmp_path, "small", corpus=str(corpus))
+    assert len(cells) == 9
+    by_name = {(cell.line, cell.seed): cell for cell in cells}
+    for seed, value in ((1, 50.0), (2, 52.0)):
+        cell = by_name["A, clusters 4", seed]
+        write_json(cell.folder / "result.json", {"suites": {}, "values": {"dev": value}})
+    failed = by_name["A, clusters 4", 3]
+    failed.log.parent.mkdir(parents=True)
+    failed.log.write_text("so far so good\nerror: the disk is full\n")
+    first, second, level = gather(experiment, cells)
+    assert (first.label, first.row, first.point) == ("A, clusters 4", "A", {"clusters": 4})
+    assert first.beside == "B, clusters 4"
+    assert first.values("dev") == {1: 50.0, 2: 52.0}
+    assert first.values("sts/Avg.") == {}
+    assert first.missing == {3: "the disk is full"}
+    assert second.missing == dict.fromkeys((1, 2, 3), "not run")
+    assert (level.label, level.point, level.beside) == ("Level", {}, "C")
+    assert [line.label for line in gather(experiment, cells[:1])] == ["A, clusters 4"]
+
+
+def test_curves_are_by_key_and_scores_times_a_hundred(tmp_path: Path) -> None:
+    file = tmp_path / "metrics.jsonl"
+    lines = [
+        {"step": 0, "eval_STS-B_spearman": 0.5, "eval_samples_per_second": 1.0},
+        {"step": 5, "loss": 1.5, "learning_rate": 1.0, "epoch": 0.1},
+        {"step": 6, "event": "clustering starts"},
+        {"step": 10, "loss": 1.0, "eval_STS-B_spearman": 0.625},
+    ]
+    file.write_text("\n".join(map(json.dumps, lines)))
+    assert read_curves(file) == {
+        "eval_STS-B_spearman": [(0, 50.0), (10, 62.5)],
+        "loss": [(5, 1.5), (10, 1.0)],
+    }
+    assert read_curves(tmp_path / "none") == {}

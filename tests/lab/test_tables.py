@@ -1,0 +1,91 @@
+"""Tables of an experiment."""
+
+from __future__ import annotations
+
+import pytest
+
+from clusterns.errors import UserError
+from clusterns.lab.differences import Difference
+from clusterns.lab.experiment import Experiment
+from clusterns.lab.findings import Line, Outcome
+from clusterns.lab.tables import differences_table, scores_table
+
+
+def experiment(**values: object) -> Experiment:
+    rows = {"A": {"settings": {}}, "B": {"settings": {}}}
+    return Experiment.model_validate({"title": "T", "rows": rows, **values})
+
+
+def line(label: str, averages: dict[int, float], **more: object) -> Line:
+    outcomes = [
+        Outcome(seed, {"values": {"sts/STS12": value - 1, "sts/Avg.": value}}, {})
+        for seed, value in averages.items()
+    ]
+    return Line(label, label, outcomes=outcomes, **more)  # type: ignore[arg-type]
+
+
+def test_mean_and_deviation_over_seeds_with_the_papers_row_and_what_is_missing() -> None:
+    lines = [
+        line("A", {1: 50.0, 2: 52.0}, beside="SimCSE-BERT-base", missing={3: "the disk is full"}),
+        line("B", {1: 49.0}),
+        line("C", {}, missing={1: "not run", 2: "not run"}),
+    ]
+    table = scores_table(experiment(), lines)
+    assert table.columns == ["STS12", "Avg.", "seeds"]
+    assert table.markdown().splitlines()[2:8] == [
+        "| Model | STS12 | Avg. | seeds |",
+        "|---|---:|---:|---:|",
+        "| A | **50.00** ± 1.41 | **51.00** ± 1.41 | 2 of 3 |",
+        "| SimCSE-BERT-base (paper) | 68.40 | 76.25 | - |",
+        "| B | 48.00 | 49.00 | 1 |",
+        "| C | - | - | 0 of 2 |",
+    ]
+    assert "Missing: A, seed 3: the disk is full." in table.notes
+    assert "Missing: C, seeds 1, 2: not run." in table.notes
+
+
+def test_columns_by_name_digits_and_what_a_line_does_not_have() -> None:
+    wanted = {"columns": {"STS": "sts/Avg.", "align": "geometry/alignment"}, "digits": 1}
+    lines = [line("A", {1: 50.0, 2: 52.0}), line("B", {1: 49.0})]
+    geometry = Outcome(2, {"values": {"geometry/alignment": 0.25, "sts/Avg.": 1.0}}, {})
+    lines.append(Line("D", "D", outcomes=[geometry]))
+    lines.append(Line("E", "E", outcomes=[Outcome(1, {"values": {"geometry/alignment": 0.5}}, {})]))
+    table = scores_table(experiment(table=wanted), lines)
+    assert "| D | 1.0 | **0.2** | 1 |" in table.markdown()
+    assert "| A | **51.0** ± 1.4 | - | 2 |" in table.markdown()
+    assert "Without align: A, B." in table.notes
+    assert "Without STS: E." in table.notes
+
+
+def test_a_row_that_the_paper_has_not_is_named() -> None:
+    with pytest.raises(UserError, match="no row 'SimCSE-BERT-huge'"):
+        scores_table(experiment(), [line("A", {1: 1.0}, beside="SimCSE-BERT-huge")])
+
+
+def test_differences_say_what_their_tests_can_show() -> None:
+    found = [
+        Difference("A", "B", 1.234, 5, 0.0625, 0.125, 0.5, 2.0, 0.0004, 0.0008, rounds=4999),
+        Difference("A", "C", -0.5, 3, 0.5, 0.5, -1.0, 0.1, 0.2, 0.2, rounds=4999),
+        Difference("A", "D", 0.1, 1),
+    ]
+    table = differences_table(
+        experiment(compare=[["A", "B"]], rows={"A": {}, "B": {}, "C": {}, "D": {}}), found
+    )
+    assert [row for _, row in table.rows] == [
+        ["+1.23", "5", "≤ 0.125", "+0.50 to +2.00", "≤ 0.001"],
+        ["-0.50", "3", "0.500", "-1.00 to +0.10", "0.200"],
+        ["+0.10", "1", None, None, None],
+    ]
+    notes = " ".join(table.notes)
+    assert "for 2 comparisons" in notes
+    assert "2/2^n for n seeds: 1 with 1, 0.25 with 3, 0.0625 with 5" in notes
+    assert "4,999 resamples" in notes
+    assert r"$\le$ 0.125" in table.latex()
+
+
+def test_pairs_without_a_common_seed_are_said() -> None:
+    asked = experiment(compare=[["A", "B"]])
+    table = differences_table(asked, [])
+    assert table.notes == ["Not compared, for lack of a common seed: A over B."]
+    single = differences_table(asked, [Difference("A", "B", 1.0, 2, 0.5, 0.5)])
+    assert "No test over rows" in single.notes[-1]
