@@ -8,9 +8,17 @@ import pytest
 import yaml
 
 from clusterns.errors import UserError
+from clusterns.evaluation.data.catalogue import SUITES
 from clusterns.lab.cells import cells_of, find_corpus
 from clusterns.lab.experiment import BUDGETS, SMALL, Experiment, experiment_names, load_experiment
+from clusterns.lab.findings import gather
+from clusterns.lab.tables import scores_table
 
+DIAGNOSTICS = {
+    "positive_similarity", "negative_similarity", "hard_negative_similarity",
+    "nearest_centroid_similarity", "between_centroids_similarity", "same_cluster_similarity",
+    "false_negative_rate",
+}  # fmt: skip
 ROWS = {"A": {"settings": {"method": "simcse"}}, "B": {"settings": {"method": "clusterns"}}}
 
 
@@ -35,6 +43,41 @@ def test_every_cell_of_the_package_has_settings_that_hold(name, budget, corpus, 
     experiment = load_experiment(name)
     cells = cells_of(experiment, tmp_path, budget, corpus=corpus)
     assert {cell.line for cell in cells} == {label for label, _, _ in experiment.lines()}
+    assert all(cell.seed > 0 for cell in cells)  # 0 is for a search
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_what_a_table_or_a_figure_shows_is_made_by_its_cells(name):
+    experiment = load_experiment(name)
+    suites = {
+        suite: {f"{suite}/{each}" for each in (*sets, "Avg.")} for suite, sets in SUITES.items()
+    }
+    suites["geometry"] = {"geometry/alignment", "geometry/uniformity"}
+    suites["clustering"] |= {"clustering/AMI"}
+    values = {"dev", "base", "best_step", "clustering_started_at"}
+    values |= {f"last/{key}" for key in DIAGNOSTICS}
+    values |= {value for suite in experiment.evaluate for value in suites[suite]}
+    assert experiment.table.suite in (None, *experiment.evaluate)
+    assert set(experiment.table.columns.values()) <= values
+    if experiment.compare:
+        assert experiment.compare_by in values
+    for drawing in experiment.figures.values():
+        if drawing.kind == "curves":
+            assert set(drawing.values) <= {*DIAGNOSTICS, "eval_STS-B_spearman"}
+        elif drawing.kind == "geometry":
+            assert "geometry" in experiment.evaluate
+        else:
+            assert set(drawing.values) <= values
+
+
+@pytest.mark.parametrize("name", experiment_names())
+def test_every_row_of_the_paper_that_is_named_is_there_with_a_column(name):
+    experiment = load_experiment(name)
+    lines = gather(experiment, cells_of(experiment, Path(), "small", corpus="some/text"))
+    table = scores_table(experiment, lines)  # refuses names that the paper has not
+    papers = [cells for label, cells in table.rows if label.endswith("(paper)")]
+    assert len(papers) == sum(line.beside is not None for line in lines)
+    assert all(any(cells) for cells in papers)
 
 
 def test_the_small_budget_is_below_what_a_file_says_and_the_paper_s_has_none_of_it():

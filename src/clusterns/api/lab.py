@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from clusterns.evaluation.results.results import Results
 
 AVERAGE = "Avg."
+AMI = "AMI"
 
 
 def run_cell(folder: Path) -> None:
@@ -96,6 +97,8 @@ def _scores(suites: dict[str, Any]) -> dict[str, float]:
         alike = [value for name, value in values.items() if not name.startswith("DBpedia")]
         if suite != "geometry" and alike:
             found[f"{suite}/{AVERAGE}"] = sum(alike) / len(alike)
+        # All of DBpedia or a part of it, which has a name of its own.
+        found |= {f"{suite}/{AMI}": v for name, v in values.items() if name.startswith("DBpedia")}
     return found
 
 
@@ -106,5 +109,9 @@ def _last(run: RunFolder) -> dict[str, float]:
         for line in run.metrics_file.read_text("utf-8").splitlines():
             values = json.loads(line)
             if "loss" in values:
-                found = {f"last/{k}": v for k, v in values.items() if k.endswith(("ity", "rate"))}
+                found = {
+                    f"last/{k}": v
+                    for k, v in values.items()
+                    if k.endswith(("_similarity", "negative_rate"))
+                }
     return found

@@ -57,9 +57,15 @@ def columns_of(experiment: Experiment, lines: Sequence[Line]) -> dict[str, str]:
     suite = experiment.table.suite
     if suite is None:
         return experiment.table.columns
-    there = {name for line in lines for one in line.outcomes for name in one.values}
     names = GEOMETRY if suite == "geometry" else (*SUITES[suite], AVERAGE)
-    found = {name: f"{suite}/{name}" for name in names if f"{suite}/{name}" in there}
+    there = dict.fromkeys(name for line in lines for one in line.outcomes for name in one.values)
+    # A part of a set, or one from the Hub, has its name with more behind it.
+    found = {
+        each.removeprefix(f"{suite}/"): each
+        for name in names
+        for each in there
+        if each.split(" (")[0] == f"{suite}/{name}"
+    }
     return found or {name: f"{suite}/{name}" for name in names}
 
 
