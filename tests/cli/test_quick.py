@@ -143,6 +143,8 @@ REFUSALS = [
     (["lab", "run", "none"], "there is no experiment 'none'"),
     (["lab", "run", "broken.yaml"], "there is no setting 'temperatur'"),
     (["lab", "run", "main", "--corpus", "corpus.txt", "--only", "None"], "--only None"),
+    (["lab", "run", "main", "--corpus", "corpus.txt", "--slurm", "x"], "--slurm x: write KEY=VALUE"),
+    (["lab", "run", "main", "--corpus", "corpus.txt", "--on", "moon"], "--on"),
     (["lab", "cell", "empty"], "is no cell of a lab"),
     (["lab", "table", "none"], "there is no experiment 'none'"),
     (["lab", "table", "main", "--output", "a.xls"], "a.xls: tables are written as"),

@@ -13,11 +13,15 @@ from clusterns.cli.lab.options import (
     Budget,
     BudgetOption,
     CorpusOption,
+    GpusOption,
     Name,
     On,
     OnlyOption,
+    OnOption,
     SeedsOption,
+    SlurmOption,
     find_cells,
+    find_engine,
 )
 from clusterns.errors import UserError
 
@@ -51,7 +55,9 @@ def run(
     only: OnlyOption = None,
     output: Annotated[Path, typer.Option(help="Folder of the lab: cells, figures.")] = LAB,
     workers: Annotated[int, typer.Option(min=1, help="Cells at a time, one thread each.")] = 2,
-    on: Annotated[On, typer.Option(help="Where cells run.")] = On.local,
+    on: OnOption = On.local,
+    gpus: GpusOption = 0,
+    slurm: SlurmOption = None,
 ) -> None:
     """Run the cells of an experiment that have no result yet.
 
@@ -62,11 +68,10 @@ def run(
     Then:   clusterns lab table main
     """
     from clusterns.console import answers, say
-    from clusterns.lab.engines.engine import make_engine
     from clusterns.lab.run import run_cells
 
     _, cells = find_cells(experiment, budget, seeds, base, corpus, only, output)
-    engine = make_engine(on.value, str(output / "engine"))
+    engine = find_engine(on, output / "engine", gpus, slurm)
     try:
         failed = run_cells(cells, engine, workers)
     except KeyboardInterrupt:
