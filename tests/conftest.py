@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -78,6 +81,18 @@ def make_tiny_base(family: str, folder: Path) -> Path:
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="module")
+def ray_place() -> Iterator[Path]:
+    """Ray in a folder with a short name (sockets have 107 bytes), without a token at home."""
+    pytest.importorskip("ray", reason="needs Ray: pip install 'clusterns[ray]'")
+    folder = Path(tempfile.mkdtemp(prefix="r", dir="/tmp"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_TMPDIR", str(folder))
+        patch.setenv("RAY_AUTH_MODE", "disabled")
+        yield folder
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

@@ -117,6 +117,7 @@ REFUSALS = [
     (["encode", "minibert", "corpus.txt", "--output", "out", "--shard", "4/4"], "--shard 4/4"),
     (["encode", "minibert", "corpus.txt", "--output", "out", "--dtype", "int4"], "--dtype"),
     (["encode", "minibert", "corpus.txt", "--output", "out", "--device", "gpu"], "--device gpu"),
+    (["encode", "old/model", "corpus.txt", "--output", "out", "--on", "ray", "--shard", "0/2"], "--shard"),
     (["search", "old", "a query"], "no finished run"),
     (["search", "minibert", "", "corpus.txt", "--pooling", "mean"], "the query is empty"),
     (["search", "minibert", "a query", "none.txt", "--pooling", "mean"], "none.txt"),

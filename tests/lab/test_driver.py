@@ -87,6 +87,15 @@ def test_what_fails_does_not_stop_the_others_and_is_not_tried_again(tmp_path):
     assert engine.starts == ["a", "b", "c"]
 
 
+def test_without_a_way_to_see_it_a_task_is_done_with_exit_code_0(tmp_path):
+    engine = Scripted({"a": [0], "b": [-9, 0], "c": [1]})
+    log = tmp_path / "log.txt"
+    log.write_text("error: no such thing\n")
+    tasks = [Task(name, Program((name,), str(log))) for name in "abc"]
+    assert Driver(engine, 2).run(tasks) == {"c": "no such thing"}  # type: ignore[arg-type]
+    assert engine.starts == ["a", "b", "c", "b"]
+
+
 def test_the_time_left_is_the_finished_ones_mean(tmp_path, monkeypatch):
     monkeypatch.setattr(module.time, "time", lambda: 1000.0)
     driver = Driver(Scripted({}), 2, _seconds=[60.0, 180.0])  # type: ignore[arg-type]

@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -27,18 +26,6 @@ from clusterns.lab.run import run_cells
 from tests.lab.small_lab import command, fill, scores, write
 
 CHECKPOINT = "cells/*/run/checkpoints/checkpoint-2/trainer_state.json"
-
-
-@pytest.fixture(scope="module")
-def ray_place() -> Iterator[Path]:
-    """Ray in a folder with a short name (sockets have 107 bytes), without a token at home."""
-    pytest.importorskip("ray", reason="needs Ray: pip install 'clusterns[ray]'")
-    folder = Path(tempfile.mkdtemp(prefix="r", dir="/tmp"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_TMPDIR", str(folder))
-        patch.setenv("RAY_AUTH_MODE", "disabled")
-        yield folder
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(params=["ray", "slurm"])

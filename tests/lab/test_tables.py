@@ -77,7 +77,7 @@ def test_differences_say_what_their_tests_can_show() -> None:
         ["+0.10", "1", None, None, None],
     ]
     notes = " ".join(table.notes)
-    assert "for 2 comparisons" in notes
+    assert "for the number of comparisons (2)" in notes
     assert "2/2^n for n seeds: 1 with 1, 0.25 with 3, 0.0625 with 5" in notes
     assert "4,999 resamples" in notes
     assert r"$\le$ 0.125" in table.latex()

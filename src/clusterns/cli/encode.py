@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clusterns.cli.engines import GpusOption, On, SlurmOption, find_engine
 from clusterns.cli.options import (
     Column,
     DType,
@@ -23,8 +24,19 @@ from clusterns.console import answers, say
 from clusterns.errors import UserError
 
 if TYPE_CHECKING:
+    from clusterns.api.encode import EncodingPlan
     from clusterns.vectors.encode import EncodeReport
     from clusterns.vectors.settings import Share
+
+
+OnEncode = Annotated[
+    On | None,
+    typer.Option(
+        help="Hand out the shards: to processes here, Ray (a cluster by RAY_ADDRESS, else here), or "
+        "Slurm. Without it: in this process.",
+        show_default=False,
+    ),
+]
 
 
 class Format(str, Enum):
@@ -127,6 +139,12 @@ def encode(
         ),
     ] = None,
     dtype: Dtype = DType.float32,
+    on: OnEncode = None,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Shares at a time, one thread each (with --on).")
+    ] = 2,
+    gpus: GpusOption = 0,
+    slurm: SlurmOption = None,
 ) -> None:
     """Encode a corpus of any size into shards of vectors.
 
@@ -136,7 +154,9 @@ def encode(
 
     Go on after a stop: the same command again; finished shards are kept, the result is the same.
 
-    On four machines: the same command with --shard 0/4, 1/4, 2/4 and 3/4
+    On a cluster: add --on ray --workers 16, or --on slurm; killed workers are replaced
+
+    On four machines without one: the same command with --shard 0/4, 1/4, 2/4 and 3/4
 
     In few bytes: add --normalise --precision int8
 
@@ -147,6 +167,10 @@ def encode(
         model, texts = model_, [model, *texts]
     if not texts:
         raise UserError("name the text as well: clusterns encode MODEL CORPUS --output DIR.")
+    if on is not None and shard != "0/1":
+        raise UserError(
+            f"--shard {shard}: with --on the shards are shared out already; leave out one."
+        )
 
     from clusterns.api.encode import plan_encoding
 
@@ -158,24 +182,46 @@ def encode(
     )  # fmt: skip
 
     # From here on it takes its time.
-    from clusterns.cli.quiet import quiet_libraries
-    from clusterns.vectors.shards import Shards
-
-    quiet_libraries()
     try:
-        report = plan.run()
+        found = _here(plan) if on is None else _handed_out(plan, on, workers, gpus, slurm)
     except KeyboardInterrupt:
         say("Stopped. The finished shards are kept: go on with the same command.")
         sys.exit(130)
-    for line in _told(report, plan.share):
-        say(line)
-    if not report.missing:
+    if found is not None:
+        from clusterns.vectors.shards import Shards
+
+        count, shards = found
         # To be copied: not wrapped.
         answers.print(
-            f"{report.texts:,} texts in {report.shards:,} {format.value} shards in {output}:\n"
+            f"{count:,} texts in {shards:,} {format.value} shards in {output}:\n"
             + Shards(output, format.value).how_to_open(),
             soft_wrap=True,
         )
+
+
+def _here(plan: EncodingPlan) -> tuple[int, int] | None:
+    """Encode in this process; how many texts and shards there are, once all are there."""
+    from clusterns.cli.quiet import quiet_libraries
+
+    quiet_libraries()
+    report = plan.run()
+    for line in _told(report, plan.share):
+        say(line)
+    return None if report.missing else (report.texts, report.shards)
+
+
+def _handed_out(
+    plan: EncodingPlan, on: On, workers: int, gpus: int, slurm: list[str] | None
+) -> tuple[int, int]:
+    """The same by programs elsewhere."""
+    from clusterns.api.encode_on import encode_on, scratch_of
+
+    engine = find_engine(on, scratch_of(plan.output), gpus, slurm)
+    try:
+        found = encode_on(plan, engine, workers)
+    finally:
+        engine.close()
+    return found["texts"], found["shards"]
 
 
 def _told(report: EncodeReport, share: Share) -> list[str]:

@@ -32,7 +32,6 @@ def scores_table(experiment: Experiment, lines: Sequence[Line]) -> Table:
         lower_is_better=[*lower, False],
         digits=experiment.table.digits,
         spread_digits=experiment.table.digits,
-        corner="",
     )
     published = published_rows(experiment.table.published or suite or "")
     for line in lines:
@@ -105,7 +104,9 @@ def _seeds(seeds: list[int]) -> str:
 def differences_table(experiment: Experiment, differences: Sequence[Difference]) -> Table:
     """A row for every pair that was compared."""
     columns = ["difference", SEEDS, "p, seeds", "95 % CI, rows", "p, rows"]
-    table = Table(f"Differences in {experiment.compare_by}", columns, mark_best=False)
+    table = Table(
+        f"Differences in {experiment.compare_by}", columns, mark_best=False, corner="Rows"
+    )
     for one in differences:
         interval = None
         if one.low is not None and one.high is not None:
@@ -139,16 +140,16 @@ def _p(value: float | None, is_least: bool) -> str | None:
 def _tests(differences: Sequence[Difference]) -> list[str]:
     counts = sorted({one.seeds for one in differences})
     floors = ", ".join(f"{least_p(n):.3g} with {n}" for n in counts)
+    tested = sum(one.p_seeds is not None for one in differences)
     notes = [
         "p, seeds: paired permutation test over the seeds that both have, two-sided, adjusted by Holm's method "
-        f"for {sum(one.p_seeds is not None for one in differences)} comparisons. Before that, the least "
-        f"possible p is 2/2^n for n seeds: {floors}."
+        f"for the number of comparisons ({tested}). Before that, the least possible p is 2/2^n for n seeds: {floors}."
     ]
     rounds = max(one.rounds for one in differences)
     if rounds:
         notes.append(
             f"p, rows: paired bootstrap over the rows of the test sets, {rounds:,} resamples, seeds averaged, "
-            f"adjusted for {sum(one.p_rows is not None for one in differences)} comparisons; the intervals are of "
+            f"adjusted likewise ({sum(one.p_rows is not None for one in differences)}); the intervals are of "
             "one comparison each."
         )
     else:

@@ -7,21 +7,17 @@ from typing import Annotated
 
 import typer
 
+from clusterns.cli.engines import GpusOption, On, OnOption, SlurmOption, find_engine
 from clusterns.cli.lab.options import (
     LAB,
     BaseOption,
     Budget,
     BudgetOption,
     CorpusOption,
-    GpusOption,
     Name,
-    On,
     OnlyOption,
-    OnOption,
     SeedsOption,
-    SlurmOption,
     find_cells,
-    find_engine,
 )
 from clusterns.errors import UserError
 

@@ -24,8 +24,9 @@ class Task:
 
     name: str
     program: Program
-    is_done: Callable[[], bool]
-    told: Callable[[], str] = lambda: ""
+    is_done: Callable[[], bool] | None = None
+    """None: where it ends with the exit code 0."""
+    told: Callable[[], str] = lambda: "done"
     """What came out, in a few words."""
 
 
@@ -47,6 +48,7 @@ class Driver:
     workers: int
     tries: int = TRIES
     unit: str = "cell"
+    title: str = "Lab"
     _seconds: list[float] = field(default_factory=list)
 
     def run(self, tasks: Sequence[Task]) -> dict[str, str]:
@@ -59,7 +61,7 @@ class Driver:
         lost: dict[str, int] = {}
         failed: dict[str, str] = {}
         ended = 0
-        with bar(total=len(tasks), desc="Lab", unit=self.unit) as shown:
+        with bar(total=len(tasks), desc=self.title, unit=self.unit) as shown:
             while waiting or running:
                 while waiting and len(running) < self.workers:
                     task = waiting.popleft()
@@ -70,8 +72,9 @@ class Driver:
                     if code is None:
                         continue
                     running.remove(one)
-                    trouble = self._trouble(one.task, code, lost)
-                    if trouble is None and not one.task.is_done():
+                    done = code == 0 if one.task.is_done is None else one.task.is_done()
+                    trouble = None if done else self._trouble(one.task, code, lost)
+                    if trouble is None and not done:
                         say(f"{one.task.name} was lost (exit code {code}): handed out again.")
                         waiting.append(one.task)
                         continue
@@ -88,9 +91,7 @@ class Driver:
         return failed
 
     def _trouble(self, task: Task, code: int, lost: dict[str, int]) -> str | None:
-        """Why a task failed; None where it is done, or is to be handed out again."""
-        if task.is_done():
-            return None
+        """Why a task failed; None where it is to be handed out again."""
         if code < 0 or code in STOPPED:
             lost[task.name] = lost.get(task.name, 0) + 1
             if lost[task.name] < self.tries:
