@@ -66,6 +66,7 @@ ANSWERS = [
     (["lab", "run", "--help"], "--budget"),
     (["lab", "table", "--help"], "--format"),
     (["lab", "figures", "--help"], "--lab"),
+    (["lab", "search", "--help"], "--trials"),
     *(
         ([command, "--help"], f"Usage: clusterns {command}")
         for command in get_command(app).commands  # type: ignore[attr-defined]
@@ -147,6 +148,8 @@ REFUSALS = [
     (["lab", "run", "main", "--corpus", "corpus.txt", "--slurm", "x"], "--slurm x: write KEY=VALUE"),
     (["lab", "run", "main", "--corpus", "corpus.txt", "--on", "moon"], "--on"),
     (["lab", "cell", "empty"], "is no cell of a lab"),
+    (["lab", "search", "none", "--corpus", "corpus.txt"], "there is no method 'none'"),
+    (["lab", "search", "average", "--corpus", "corpus.txt"], "average is not trained"),
     (["lab", "table", "none"], "there is no experiment 'none'"),
     (["lab", "table", "main", "--output", "a.xls"], "a.xls: tables are written as"),
     (["lab", "table", "main", "--corpus", "corpus.txt"], "has no result of this experiment"),

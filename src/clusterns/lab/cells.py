@@ -117,16 +117,28 @@ def cells_of(
         changes = experiment.changes(budget, row, point)
         if base is not None:
             changes["base"] = base
-        recipe = str(changes.pop(RECIPE, DEFAULT_RECIPE))
         for place, seed in enumerate(experiment.seeds_of(row, seeds)):
-            seeded = {**changes, "seed": seed}
-            folder = output / CELLS / _folder_name(recipe, seeded, text, label)
-            cell = Cell(
-                label, seed, recipe, seeded, text, experiment.evaluate, experiment.kmeans_seeds,
-                folder,
+            cell = make_cell(
+                label, {**changes, "seed": seed}, text, output, experiment.evaluate,
+                experiment.kmeans_seeds,
             )  # fmt: skip
             found.append((place, cell))
     return [cell for _, cell in sorted(found, key=lambda each: each[0])]
+
+
+def make_cell(
+    label: str,
+    changes: Mapping[str, Any],
+    corpus: str,
+    output: Path,
+    suites: tuple[str, ...] = (),
+    kmeans_seeds: int = 10,
+) -> Cell:
+    """The cell of some settings, ``recipe`` and ``seed`` among them, on the text ``corpus``."""
+    rest = {key: value for key, value in changes.items() if key != RECIPE}
+    recipe = str(changes.get(RECIPE, DEFAULT_RECIPE))
+    folder = output / CELLS / _folder_name(recipe, rest, corpus, label)
+    return Cell(label, rest["seed"], recipe, rest, corpus, suites, kmeans_seeds, folder)
 
 
 def _folder_name(recipe: str, changes: Mapping[str, Any], corpus: str, label: str) -> str:

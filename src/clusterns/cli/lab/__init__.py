@@ -7,6 +7,7 @@ import typer
 from clusterns.cli.common import common
 from clusterns.cli.lab.draw import figures, table
 from clusterns.cli.lab.run import cell, list_experiments, run
+from clusterns.cli.lab.search import search
 
 lab = typer.Typer(
     help="Experiments: methods over seeds, their tables and figures.", no_args_is_help=True
@@ -19,6 +20,6 @@ def _group() -> None:
 
 
 lab.command("list")(common(list_experiments))
-for command in (run, table, figures):
+for command in (run, table, figures, search):
     lab.command()(common(command))
 lab.command(hidden=True)(common(cell))
