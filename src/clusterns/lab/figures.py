@@ -25,7 +25,13 @@ STYLE = {
 }  # fmt: skip
 
 
-def draw(name: str, drawing: Drawing, lines: Sequence[Line], folder: Path) -> list[Path]:
+def draw(
+    name: str,
+    drawing: Drawing,
+    lines: Sequence[Line],
+    folder: Path,
+    formats: Sequence[str] = FORMATS,
+) -> list[Path]:
     """Draw a picture to ``folder/name.svg`` and ``.png``; nothing where there is nothing to show.
 
     Returns:
@@ -42,7 +48,7 @@ def draw(name: str, drawing: Drawing, lines: Sequence[Line], folder: Path) -> li
         FigureCanvasAgg(figure)
         if not KINDS[drawing.kind](figure, drawing, chosen):
             return []
-        for form in FORMATS:
+        for form in formats:
             path = folder / f"{name}.{form}"
             unsaid = {"Date": None} if form == "svg" else {"Software": None}
             with whole_file(path) as temporary:

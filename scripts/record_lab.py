@@ -1,0 +1,45 @@
+"""Keep the record of an experiment under results/lab/: all numbers of its cells, no vectors, no paths.
+
+python scripts/record_lab.py main --lab runs/lab
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from clusterns.evaluation.data.find import EvaluationData
+from clusterns.lab.cells import cells_of
+from clusterns.lab.differences import find_differences
+from clusterns.lab.experiment import BUDGETS, load_experiment, short_name
+from clusterns.lab.findings import gather
+from clusterns.lab.records import Record
+
+RESULTS = Path(__file__).parents[1] / "results" / "lab"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("experiment")
+    parser.add_argument("--lab", type=Path, default=Path("runs/lab"))
+    parser.add_argument("--budget", choices=BUDGETS, default="small")
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--base")
+    parser.add_argument("--corpus")
+    parser.add_argument("--only", action="append", default=[])
+    asked = parser.parse_args()
+    experiment = load_experiment(asked.experiment)
+    cells = cells_of(
+        experiment, asked.lab.resolve(), asked.budget, seeds=asked.seeds, base=asked.base,
+        corpus=asked.corpus, only=asked.only,
+    )  # fmt: skip
+    lines = gather(experiment, cells)
+    differences = find_differences(
+        experiment.compare, experiment.compare_by, lines, EvaluationData().pairs
+    )
+    record = Record(short_name(asked.experiment), asked.budget, experiment, lines, differences)
+    print(record.write(RESULTS))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""Records of experiments, small enough to be committed: all numbers, no vectors, nobody's paths.
+
+    results/lab/main.jsonl    what was asked and how the tests came out, then a line for each cell
+
+Tables and figures are drawn from a record as from the cells themselves.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from clusterns.errors import UserError
+from clusterns.files import whole_file
+from clusterns.lab.differences import Difference
+from clusterns.lab.experiment import Experiment
+from clusterns.lab.findings import Line, Outcome
+
+FOLDERS = re.compile(r"(?<![^\s'\"(=])/(?:[^/\s'\"]+/)*")
+
+
+@dataclass(frozen=True)
+class Record:
+    """An experiment and what came out of it."""
+
+    name: str
+    budget: str
+    experiment: Experiment
+    lines: Sequence[Line]
+    differences: Sequence[Difference]
+
+    def write(self, folder: Path) -> Path:
+        """Write it to ``folder/NAME.jsonl``."""
+        path = folder / f"{self.name}.jsonl"
+        head = {
+            "budget": self.budget,
+            "experiment": self.experiment.model_dump(mode="json"),
+            "lines": [
+                {
+                    "label": line.label,
+                    "row": line.row,
+                    "point": dict(line.point),
+                    "beside": line.beside,
+                    "missing": {str(seed): why for seed, why in line.missing.items()},
+                }
+                for line in self.lines
+            ],
+            "differences": [one.plain() for one in self.differences],
+        }
+        cells = [
+            {"line": line.label, "seed": one.seed, **one.result, "resolved": _resolved(one)}
+            | {"curves": one.curves}
+            for line in self.lines
+            for one in line.outcomes
+        ]
+        with whole_file(path) as temporary:
+            texts = [
+                json.dumps(without_folders(each), ensure_ascii=False) for each in (head, *cells)
+            ]
+            temporary.write_text("\n".join(texts) + "\n", "utf-8")
+        return path
+
+    @classmethod
+    def read(cls, path: Path) -> Record:
+        """Read what ``write`` wrote."""
+        try:
+            head, *cells = [json.loads(text) for text in path.read_text("utf-8").splitlines()]
+            lines = []
+            for line in head["lines"]:
+                own = [cell for cell in cells if cell["line"] == line["label"]]
+                outcomes = [Outcome(cell["seed"], cell, cell["curves"]) for cell in own]
+                missing = {int(seed): why for seed, why in line.pop("missing").items()}
+                lines.append(Line(**line, outcomes=outcomes, missing=missing))
+            return cls(
+                path.stem,
+                head["budget"],
+                Experiment.model_validate(head["experiment"]),
+                lines,
+                [Difference(**one) for one in head["differences"]],
+            )
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UserError(f"{path} is no record of an experiment: {error}.") from error
+
+
+def _resolved(one: Outcome) -> dict[str, Any] | None:
+    """Every setting of the run; of one that was read from a record, as it stands there."""
+    if one.run is None:
+        return one.result.get("resolved")
+    file = one.run / "recipe.yaml"
+    return yaml.safe_load(file.read_text("utf-8")) if file.is_file() else None
+
+
+def without_folders(value: Any) -> Any:
+    """Absolute paths say nothing to anyone else: the name of the file is kept, in sentences too."""
+    if isinstance(value, dict):
+        return {key: without_folders(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [without_folders(each) for each in value]
+    return FOLDERS.sub("", value) if isinstance(value, str) else value

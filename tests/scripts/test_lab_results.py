@@ -1,0 +1,97 @@
+"""docs/results.md is what its records say, and says what holds."""
+
+from __future__ import annotations
+
+import runpy
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clusterns.lab.differences import Difference
+from clusterns.lab.experiment import load_experiment
+from clusterns.lab.findings import Line, Outcome
+from clusterns.lab.records import Record
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def script() -> dict[str, Any]:
+    return runpy.run_path(str(ROOT / "scripts" / "write_lab_results.py"))
+
+
+def test_the_page_is_that_of_the_records(script: dict[str, Any], tmp_path: Path) -> None:
+    script["write"](ROOT / "results" / "lab", tmp_path)
+    page = ROOT / "docs" / "results.md"
+    assert page.is_file() == (tmp_path / "results.md").is_file()
+    if page.is_file():
+        assert page.read_text("utf-8") == (tmp_path / "results.md").read_text("utf-8")
+        names = {path.name for path in (tmp_path / "results").iterdir()}
+        assert {path.name for path in (ROOT / "docs" / "results").iterdir()} == names
+        # Another version of matplotlib draws the same otherwise.
+        if f"matplotlib=={version('matplotlib')}" in (ROOT / "constraints.txt").read_text("utf-8"):
+            for name in names:
+                committed = (ROOT / "docs" / "results" / name).read_bytes()
+                assert committed == (tmp_path / "results" / name).read_bytes(), name
+
+
+def line(label: str, values: dict[int, float], beside: str) -> Line:
+    outcomes = [
+        Outcome(
+            seed,
+            {
+                "values": {"sts/Avg.": value, "dev": value}, "processor_seconds": 60.0,
+                "corpus": "text.txt",
+                "record": {"versions": {"torch": "2", "sentence-transformers": "6"}},
+            },
+            {},
+        )
+        for seed, value in values.items()
+    ]  # fmt: skip
+    return Line(label, label, beside=beside, outcomes=outcomes)
+
+
+def test_what_holds_is_said_with_the_papers_difference(
+    script: dict[str, Any], tmp_path: Path
+) -> None:
+    lines = [
+        line("ClusterNS", {1: 50.0, 2: 51.0, 3: 52.0}, "ClusterNS"),
+        line("Without false negatives", {1: 49.0, 2: 50.0, 3: 51.0}, "without false negatives"),
+        line("Without hard negatives", {1: 51.0, 2: 52.0, 3: 53.0}, "without hard negatives"),
+        line("Harder negatives", {1: 49.0, 2: 52.0, 3: 52.0}, "harder negatives"),
+        line("Random clusters", {1: 49.0, 2: 50.0, 3: 51.0}, "random clusters"),
+        line("SimCSE", {1: 49.0, 2: 50.0}, "SimCSE"),
+    ]
+    rows = {"p_seeds": 0.5, "adjusted_seeds": 1.0, "low": 0.0, "high": 1.0, "rounds": 1000}
+    differences = [
+        Difference("ClusterNS", "Without false negatives", 1.0, 3, p_rows=0.01, adjusted_rows=0.02, **rows),
+        Difference("ClusterNS", "Without hard negatives", -1.0, 3, p_rows=0.01, adjusted_rows=0.02, **rows),
+        Difference("ClusterNS", "Harder negatives", 0.0, 3, p_rows=0.01, adjusted_rows=0.02, **rows),
+        Difference("ClusterNS", "Random clusters", 1.0, 3, p_rows=0.03, adjusted_rows=0.06, **rows),
+        Difference("ClusterNS", "SimCSE", 1.0, 2, p_rows=0.01, adjusted_rows=0.02, **rows),
+    ]  # fmt: skip
+    record = Record("ablations", "small", load_experiment("ablations"), lines, differences)
+    record.write(tmp_path / "records")
+    (tmp_path / "docs").mkdir()
+    script["write"](tmp_path / "records", tmp_path / "docs")
+    page = (tmp_path / "docs" / "results.md").read_text("utf-8")
+    where = "[ablations](#ablations)"
+    for claim in (
+        f"| ClusterNS over Without false negatives | {where} | +0.56 | +1.00 | 3 of 3 | 0.020 | holds |",
+        f"| ClusterNS over Without hard negatives | {where} | +1.52 | -1.00 | 0 of 3 | 0.020 | reversed |",
+        f"| ClusterNS over Harder negatives | {where} | +0.58 | +0.00 | 1 of 3 | 0.020 | not shown |",
+        f"| ClusterNS over Random clusters | {where} | +0.78 | +1.00 | 3 of 3 | 0.060 | not shown |",
+        f"| ClusterNS over SimCSE | {where} | +1.30 | +1.00 | 2 of 2 | 0.020 | not shown |",
+    ):
+        assert claim in page
+    assert "## ablations" in page
+    assert "17 cells, budget small, 17 min of processor time; text text.txt" in page
+    assert "![ClusterNS without each of its parts: ablations](results/ablations.svg)" in page
+    assert (tmp_path / "docs" / "results" / "ablations.svg").is_file()
+
+
+def test_without_records_there_is_no_page(script: dict[str, Any], tmp_path: Path) -> None:
+    script["write"](tmp_path / "none", tmp_path)
+    assert list(tmp_path.iterdir()) == []
