@@ -57,6 +57,18 @@ def test_columns_by_name_digits_and_what_a_line_does_not_have() -> None:
     assert "Without STS: E." in table.notes
 
 
+def test_clustering_that_never_started_is_said() -> None:
+    def outcome(seed: int, method: str, started: int | None) -> Outcome:
+        run = {"steps": 40, "clustering_started_at": started}
+        result = {"settings": {"method": method}, "run": run, "values": {"sts/Avg.": 50.0}}
+        return Outcome(seed, result, {})
+
+    ours = Line("A", "A", outcomes=[outcome(n, "clusterns", s) for n, s in ((1, 9), (2, None))])
+    simcse = Line("B", "B", outcomes=[outcome(1, "simcse", None)])
+    notes = scores_table(experiment(), [ours, simcse]).notes
+    assert notes[1:] == ["A, seed 2: clustering never started, so it is SimCSE."]
+
+
 def test_a_row_that_the_paper_has_not_is_named() -> None:
     with pytest.raises(UserError, match="no row 'SimCSE-BERT-huge'"):
         scores_table(experiment(), [line("A", {1: 1.0}, beside="SimCSE-BERT-huge")])

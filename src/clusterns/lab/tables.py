@@ -14,10 +14,11 @@ from clusterns.evaluation.results.results import LOWER_IS_BETTER
 from clusterns.evaluation.results.tables import AVERAGE
 from clusterns.lab.differences import Difference, least_p
 from clusterns.lab.experiment import Experiment
-from clusterns.lab.findings import Line
+from clusterns.lab.findings import Line, Outcome
 from clusterns.tables import Table
 
 SEEDS = "seeds"
+CLUSTERNS = "clusterns"
 GEOMETRY = ("alignment", "uniformity")
 
 
@@ -90,11 +91,22 @@ def _notes(lines: Sequence[Line], columns: dict[str, str]) -> list[str]:
                 whys.setdefault(why, []).append(seed)
             told = "; ".join(f"{_seeds(seeds)}: {why}" for why, seeds in whys.items())
             notes.append(f"Missing: {line.label}, {told}.")
+        never = [one.seed for one in line.outcomes if never_clustered(one)]
+        if never:
+            notes.append(
+                f"{line.label}, {_seeds(never)}: clustering never started, so it is SimCSE."
+            )
     for name, value in columns.items():
         without = [line.label for line in lines if line.outcomes and not line.values(value)]
         if without:
             notes.append(f"Without {name}: {', '.join(without)}.")
     return notes
+
+
+def never_clustered(one: Outcome) -> bool:
+    """Whether a run of ClusterNS never got down to its sigma."""
+    run, method = one.result.get("run", {}), one.result.get("settings", {}).get("method")
+    return method == CLUSTERNS and "steps" in run and run.get("clustering_started_at") is None
 
 
 def _seeds(seeds: list[int]) -> str:
