@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -69,6 +70,21 @@ def test_another_spread_is_another_picture(tmp_path: Path) -> None:
         same = [Line(x.label, x.row, x.point, outcomes=x.outcomes[:1]) for x in LINES]
         (narrow, _) = draw(name, drawing, same, tmp_path / "narrow")
         assert wide.read_text() != narrow.read_text()
+
+
+def test_a_legend_stays_inside_its_picture(tmp_path: Path) -> None:
+    keys = [f"a_rather_long_name_of_a_value_{n}" for n in range(5)]
+    curves = {key: [(0, 1.0), (5, 2.0)] for key in keys}
+    lines = [Line("A", "A", outcomes=[Outcome(1, {"values": {}}, curves)])]
+    drawing = Drawing.model_validate({"kind": "curves", "values": keys})
+    (svg,) = draw("long", drawing, lines, tmp_path, ("svg",))
+    root = ElementTree.parse(svg).getroot()
+    width = float(root.attrib["viewBox"].split()[2])
+    names = [e for e in root.iter() if e.tag.endswith("text") and "rather long" in (e.text or "")]
+    assert len(names) == 5
+    for element in names:
+        # The letters of the font are narrower than 6 points on average.
+        assert 0 <= float(element.attrib["x"]) < width - 6 * len(element.text or "")
 
 
 def test_only_the_rows_that_are_asked_for_and_nothing_where_there_is_nothing(

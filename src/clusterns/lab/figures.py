@@ -79,7 +79,9 @@ def _curves(figure: Figure, drawing: Drawing, lines: Sequence[Line]) -> bool:
         if len(panels) > 1 or len(drawing.values) > 1:
             one.set_title(group[0].label, fontsize=10)
         one.set_xlabel("step")
-    axes[0].set_ylabel(drawing.label or _words(drawing.values[0]))
+    axes[0].set_ylabel(
+        drawing.label or ("" if len(drawing.values) > 1 else _words(drawing.values[0]))
+    )
     _legend(figure, axes)
     return True
 
@@ -181,13 +183,16 @@ def _dots(figure: Figure, drawing: Drawing, lines: Sequence[Line]) -> bool:
     for place, line in enumerate(there):
         mean, spread = _mean(line, value)
         seeds = list(line.values(value).values())
+        if len(seeds) == 1:
+            axes.plot(mean, place, "D", color=COLOURS[0], markersize=6)
+            continue
         axes.plot(
             seeds, [place] * len(seeds), "o", color=COLOURS[4], markersize=5, markeredgecolor="white",
             zorder=4,
         )  # fmt: skip
         axes.errorbar(
-            mean, place, xerr=spread if len(seeds) > 1 else None, fmt="D", color=COLOURS[0],
-            capsize=4, markersize=6, linewidth=2,
+            mean, place, xerr=spread, fmt="D", color=COLOURS[0], capsize=4, markersize=6,
+            linewidth=2,
         )  # fmt: skip
     axes.set_yticks(range(len(there)), [line.label for line in there])
     axes.set_ylim(-0.6, len(there) - 0.4)
@@ -213,7 +218,9 @@ def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
         handles, labels = one.get_legend_handles_labels()
         found |= dict(zip(labels, handles, strict=True))
     if len(found) > 1:
-        columns = min(3, len(found))
+        # About 13 letters an inch; a handle and the gap take the room of eight.
+        room = int(13 * figure.get_figwidth() / (max(map(len, found)) + 8))
+        columns = max(1, min(3, room, len(found)))
         figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns)
 
 
