@@ -21,7 +21,8 @@ PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>{title}</title>
 <style>body{{font:16px/1.5 system-ui,sans-serif;margin:2rem;color-scheme:light dark}}
 table{{border-collapse:collapse;margin:1.5rem 0 .5rem}}caption{{text-align:left;font-weight:bold;padding:.3rem 0}}
-th,td{{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #8885}}th:first-child{{text-align:left}}</style>
+th,td{{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #8885}}
+td{{white-space:nowrap}}th:first-child{{text-align:left;font-weight:normal}}</style>
 {tables}</html>
 """
 

@@ -125,6 +125,11 @@ def ray_processes(folder: Path) -> list[psutil.Process]:
     return found
 
 
+def test_gpus_that_ray_has_not_are_said(ray_place: Path, tmp_path: Path, capsys) -> None:
+    make_engine("ray", tmp_path, gpus=99).close()
+    assert "--gpus 99: Ray has" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("on", ["ray", "slurm"])
 def test_an_engine_that_is_not_installed_is_named_with_its_extra(
     on: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

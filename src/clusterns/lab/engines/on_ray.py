@@ -6,6 +6,7 @@ import os
 from contextlib import suppress
 from typing import Any
 
+from clusterns.console import say
 from clusterns.lab.engines.engine import LOST
 from clusterns.lab.engines.program import ONE_THREAD, Program, run_program
 
@@ -50,6 +51,9 @@ class OnRay:
 
         if not ray.is_initialized():
             ray.init(include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+        there = int(ray.cluster_resources().get("GPU", 0))
+        if there < gpus:  # no error: a cluster may grow when it is asked
+            say(f"--gpus {gpus}: Ray has {there} now, and what asks for more waits.")
         # One process a program: what one leaves behind in memory must not reach the next.
         self._run = ray.remote(
             max_calls=1, max_retries=0, num_cpus=1, num_gpus=gpus,
