@@ -17,6 +17,7 @@ from clusterns.lab.engines import driver as module
 from clusterns.lab.engines.driver import Driver, Task, duration
 from clusterns.lab.engines.local import Local
 from clusterns.lab.engines.program import Program
+from clusterns.lab.run import summary
 
 
 @dataclass
@@ -103,6 +104,14 @@ def test_the_time_left_is_the_finished_ones_mean(tmp_path, monkeypatch):
     # Three whole ones of 120 s, 90 s of one, and one that is late: 450 s by two workers.
     assert driver._left(3, running) == "about 4 min left"
     assert [duration(s) for s in (59.6, 600, 7200)] == ["60 s", "10 min", "2.0 h"]
+
+
+def test_a_result_in_a_few_words():
+    values = {"dev": 48.12, "sts/Avg.": 36.78, "sts/STS12": 1.0}
+    result = {"metric": "STS-B_spearman", "values": values, "processor_seconds": 164.2}
+    assert summary(result) == "STS-B dev 48.1, sts/Avg. 36.8; 3 min of processor"
+    result |= {"metric": "pairs_spearman", "values": {"dev": 48.12}}
+    assert summary(result) == "pairs_spearman 48.1; 3 min of processor"
 
 
 def test_a_process_says_why_it_failed_and_one_that_works_leaves_its_words(tmp_path):

@@ -35,6 +35,7 @@ def _task(cell: Cell) -> Task:
 def summary(result: dict[str, Any]) -> str:
     """What came out of a cell, in a few words."""
     values = result["values"]
-    scores = [f"STS-B dev {values['dev']:.1f}"] if result["metric"].startswith("STS-B") else []
+    metric = "STS-B dev" if result["metric"].startswith("STS-B") else result["metric"]
+    scores = [f"{metric} {values['dev']:.1f}"]
     scores += [f"{name} {value:.1f}" for name, value in values.items() if name.endswith("/Avg.")]
     return f"{', '.join(scores)}; {duration(result['processor_seconds'])} of processor"
