@@ -20,6 +20,17 @@ RESULTS = ROOT / "results"
 BENCHMARKS = ROOT / "benchmarks" / "results"
 # What a GPU really does, in operations a second, for the estimate: an assumption, not measured.
 GPU_OPERATIONS = 100e12
+ADAPTED = ("StackOverflow", "SearchSnippets", "AG", "G-T", "Tweet", "DBpedia", "docstrings")
+RIVALS = {
+    "adapt": "clusterns adapt",
+    "simcse": "SimCSE, dropout",
+    "crops": "SimCSE, crops",
+    "clusterns": "ClusterNS, dropout, K = 64",
+    "tsdae": "TSDAE",
+    "gist": "GISTEmbed",
+    "whitening": "whitening, 256",
+    "linear": "a linear map",
+}
 STS, HALVES = "eval_STS-B_spearman", "eval_heldout_halves_mrr"
 
 
@@ -29,6 +40,8 @@ def main() -> None:
     fill("README.md", "speed", speed())
     fill("docs/prompts.md", "runs", table_of_runs("prompt"))
     fill("docs/methods.md", "methods", table_of_methods())
+    fill("docs/adapt.md", "adapt", adaptations())
+    fill("docs/adapt.md", "rivals", rivals())
     fill("docs/validation.md", "tracking", tracking())
     fill("docs/scaling.md", "memory", memory())
     fill("docs/scaling.md", "estimate", estimate())
@@ -43,6 +56,72 @@ def fill(file: str, marker: str, text: str) -> None:
     if count != 1:
         raise SystemExit(f"{file} has no markers {marker}")
     path.write_text(new, "utf-8")
+
+
+def adapt_cells() -> list[dict[str, Any]]:
+    files = sorted((RESULTS / "adapt").glob("*.json"))
+    return [json.loads(file.read_text("utf-8")) for file in files]
+
+
+def change(cells: list[dict[str, Any]], key: str) -> str:
+    """From the start to the mean over seeds, with the lowest and highest where there are several."""
+    after = [cell["after"][key] for cell in cells if key in cell["after"]]
+    if not after:
+        return ""
+    before, mean = cells[0]["before"][key], sum(after) / len(after)
+    spread = f" ({min(after):.1f} to {max(after):.1f})" if len(after) > 1 else ""
+    return f"{before:.1f} -> {mean:.1f}{spread}"
+
+
+def adaptations() -> str:
+    cells = [cell for cell in adapt_cells() if cell["method"] == "adapt"]
+    lines = [
+        "| text | seeds | share | kNN | AMI | MRR | STS-B |",
+        "|---|---:|---:|---|---|---|---|",
+    ]
+    for domain in ADAPTED:
+        of = [cell for cell in cells if cell["domain"] == domain]
+        if of:
+            shares = ", ".join(sorted({f"{cell['facts']['share']:g}" for cell in of}))
+            values = " | ".join(change(of, key) for key in ("kNN", "AMI", "MRR", "STS-B"))
+            lines.append(f"| {domain} | {len(of)} | {shares} | {values} |")
+    judged = [d for d in ADAPTED[1:6] if any(cell["domain"] == d for cell in cells)]
+    gains = {
+        key: [
+            sum(c["after"][key] - c["before"][key] for c in cells if c["domain"] == d)
+            / sum(c["domain"] == d for c in cells)
+            for d in judged
+        ]
+        for key in ("kNN", "AMI", "STS-B")
+    }
+    told = ", ".join(f"{key} {sum(each) / len(each):+.1f}" for key, each in gains.items())
+    return "\n".join([*lines, "", f"*Mean over {', '.join(judged)}: {told}.*"])
+
+
+def rivals() -> str:
+    cells = adapt_cells()
+    domains = [
+        domain
+        for domain in ADAPTED
+        if any(c["domain"] == domain and c["method"] != "adapt" for c in cells)
+    ]
+    head = [f"{domain} {key}" for domain in domains for key in ("kNN", "AMI", "STS-B")]
+    lines = [f"| | {' | '.join(head)} |", "|---|" + "---:|" * len(head)]
+    start = {c["domain"]: c["before"] for c in cells}
+    rows = {"the start": {d: start[d] for d in domains}}
+    for method in RIVALS:
+        rows[RIVALS[method]] = {
+            c["domain"]: c["after"] for c in cells if c["method"] == method and c["seed"] == 1
+        }
+    for name, found in rows.items():
+        if any(domain in found for domain in domains):
+            cells_of = [
+                f"{found[d][key]:.1f}" if d in found else ""
+                for d in domains
+                for key in ("kNN", "AMI", "STS-B")
+            ]
+            lines.append(f"| {name} | {' | '.join(cells_of)} |")
+    return "\n".join([*lines, "", "*Seed 1: differences under a point or so are noise.*"])
 
 
 def quickstart() -> str:

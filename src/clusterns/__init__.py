@@ -12,6 +12,7 @@ if "GOMP_SPINCOUNT" not in os.environ:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 if TYPE_CHECKING:
+    from clusterns.api.adapt import adapt as adapt
     from clusterns.api.encode import encode as encode
     from clusterns.api.evaluate import evaluate as evaluate
     from clusterns.api.search import search as search
@@ -25,6 +26,7 @@ _HOMES = {
     "ClusterNSLoss": "clusterns.losses.cluster_ns",
     "ContrastiveLoss": "clusterns.losses.contrastive",
     "ContrastiveTrainer": "clusterns.training.trainer",
+    "adapt": "clusterns.api.adapt",
     "encode": "clusterns.api.encode",
     "evaluate": "clusterns.api.evaluate",
     "load_base": "clusterns.encoder.base",
@@ -35,6 +37,7 @@ __all__ = [
     "ClusterNSLoss",
     "ContrastiveLoss",
     "ContrastiveTrainer",
+    "adapt",
     "encode",
     "evaluate",
     "load_base",

@@ -15,7 +15,7 @@ from datasets import Dataset
 from safetensors.numpy import load_file
 
 from clusterns.errors import UserError
-from clusterns.evaluation.scores.halves import HalvesEvaluator
+from clusterns.evaluation.validation import validation
 from clusterns.methods.registry import get_method, method_names, part_names
 from clusterns.training.callbacks import read_metrics
 from clusterns.training.folder import RunFolder
@@ -67,10 +67,13 @@ def run(
     }  # fmt: skip
     if "clustering" in changes.get("parts", ()) or changes["method"] == "clusterns":
         values = {**SETTINGS["clusterns"], **values}
+    recipe = load_recipe("default", values)
+    documents = [row // 4 for row in range(len(texts))]
+    dataset = Dataset.from_dict({"text": texts, "document": documents})
     return train(
-        load_recipe("default", values),
-        Dataset.from_dict({"text": texts[40:]}),
-        HalvesEvaluator(texts[:40]),
+        recipe,
+        dataset.select(range(40, len(texts))),
+        validation(recipe, None, dataset.select(range(40))),
         RunFolder(folder),
         resume=resume,
         quiet=True,

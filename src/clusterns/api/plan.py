@@ -15,6 +15,7 @@ from clusterns.errors import UserError
 from clusterns.evaluation.data.own import check_own
 from clusterns.evaluation.data.text_files import split_columns
 from clusterns.files import read_json
+from clusterns.methods.registry import get_method
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import DEFAULT_RECIPE, Recipe, load_recipe
 
@@ -146,16 +147,16 @@ class TrainingPlan:
         return run(
             self.recipe,
             rows,
-            validation(pairs, heldout),
+            validation(self.recipe, pairs, heldout),
             folder,
             resume=self.resume,
             corpus=facts,
             quiet=quiet,
         )
 
-    def _text(self, quiet: bool) -> tuple[Dataset, list[str], dict[str, Any]]:
+    def _text(self, quiet: bool) -> tuple[Dataset, Dataset, dict[str, Any]]:
         """The rows for training, those kept out, and facts for the record."""
-        from clusterns.corpus.heldout import split_heldout
+        from clusterns.corpus.heldout import sampled, split_rows
         from clusterns.corpus.prepare import prepare_corpus
         from clusterns.training.processes import first_process_does
         from clusterns.training.run import check_batches
@@ -167,11 +168,11 @@ class TrainingPlan:
         # The others find it in the cache.
         text = first_process_does(prepare) or prepare()
         say(text.report.summary())
-        rows, heldout = split_heldout(text.dataset, self.recipe.heldout, self.recipe.seed)
-        if "document" in rows.column_names:  # every column would be an input of the model
-            rows = rows.select_columns("text")
+        get_method(self.recipe.method).check_text(text.dataset)
+        rows, heldout = split_rows(text.dataset, self.recipe.heldout, self.recipe.seed)
+        rows = sampled(rows, self.recipe.max_sentences, self.recipe.seed)
         check_batches(self.recipe, len(rows))
-        self._say_truncation(heldout)
+        self._say_truncation(heldout["text"][:])
         facts = {
             "reading": self.reading,
             "fingerprint": text.fingerprint,
@@ -189,10 +190,13 @@ class TrainingPlan:
                 f"worth naming where there is a GPU, or a day: --base {LARGER_BASE}, 440 MB to "
                 "download and about 30 times the time a step (--dry-run says what that is here)."
             )
-        elif is_sentence_transformer(resolve_base(self.recipe.base)):
+        elif get_method(self.recipe.method).keeps_best and is_sentence_transformer(
+            resolve_base(self.recipe.base)
+        ):
             say(
-                "The base is a sentence encoder already: contrastive training on a narrow corpus can "
-                "make a good one worse on other text. Compare both with `clusterns evaluate`."
+                "The base is a sentence encoder already: contrastive training on a narrow corpus is known "
+                "to make a good one worse, on that corpus and elsewhere. `clusterns adapt` is made for it "
+                "(docs/adapt.md)."
             )
 
     def _say_truncation(self, sample: Sequence[str]) -> None:

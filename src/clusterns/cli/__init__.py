@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from clusterns.cli.adapt import adapt
 from clusterns.cli.common import common
 from clusterns.cli.compare import compare
 from clusterns.cli.data import data
@@ -35,7 +36,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 COMMANDS = (
-    quickstart, train, methods, recipes, evaluate, compare, encode, search, similar, topics,
+    quickstart, train, adapt, methods, recipes, evaluate, compare, encode, search, similar, topics,
     explore, report, inspect,
 )  # fmt: skip
 for command in COMMANDS:

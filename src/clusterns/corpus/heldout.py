@@ -41,6 +41,18 @@ def split_rows(dataset: Dataset, count: int, seed: int) -> tuple[Dataset, Datase
     return rows, dataset.select(kept_out)
 
 
+def sampled(dataset: Dataset, most: int | None, seed: int) -> Dataset:
+    """At most so many random rows, in their order; of documents, whole ones for as long as they fit."""
+    if most is None or len(dataset) <= most:
+        return dataset
+    random = np.random.default_rng(seed)
+    if "document" in dataset.column_names:
+        rows = _whole_documents(dataset, most, random)
+    else:
+        rows = np.sort(random.choice(len(dataset), most, replace=False))
+    return dataset.select(rows)
+
+
 def _whole_documents(
     dataset: Dataset, count: int, random: np.random.Generator
 ) -> NDArray[np.int64]:

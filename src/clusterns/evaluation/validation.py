@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
+from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
+from clusterns.encoder.base import load_base
 from clusterns.errors import UserError
+from clusterns.evaluation.adaptation import AdaptationEvaluator
 from clusterns.evaluation.data.sets import ScoredPairs
 from clusterns.evaluation.evaluators import ScoredPairsEvaluator
 from clusterns.evaluation.scores.halves import HalvesEvaluator
+from clusterns.methods.adapting import Adapting, AdaptingSettings
+from clusterns.methods.documents import DOCUMENT
+from clusterns.methods.general import text_apart
+from clusterns.methods.recipe import Recipe
+from clusterns.methods.registry import get_method
 
 
 class FirstDecides(BaseEvaluator):
@@ -36,12 +44,30 @@ class FirstDecides(BaseEvaluator):
         return metrics
 
 
-def validation(pairs: ScoredPairs | None, heldout: Sequence[str]) -> BaseEvaluator:
+def validation(recipe: Recipe, pairs: ScoredPairs | None, heldout: Dataset) -> BaseEvaluator:
     """Spearman on scored pairs where there are any, with the label-free score beside it; the
-    label-free score alone otherwise."""
+    label-free score alone otherwise. An adaptation has a judge of its own."""
+    texts = heldout["text"][:]
+    if isinstance(recipe, AdaptingSettings):
+        return _of_adaptation(recipe, texts, heldout)
     if pairs is None:
-        return HalvesEvaluator(heldout)
+        return HalvesEvaluator(texts)
     evaluators: list[BaseEvaluator] = [ScoredPairsEvaluator(pairs)]
     with suppress(UserError):  # too little text for a figure that is only logged
-        evaluators.append(HalvesEvaluator(heldout))
+        evaluators.append(HalvesEvaluator(texts))
     return FirstDecides(evaluators)
+
+
+def _of_adaptation(
+    recipe: AdaptingSettings, texts: Sequence[str], heldout: Dataset
+) -> AdaptationEvaluator:
+    method = get_method(recipe.method)
+    documents = None
+    if isinstance(method, Adapting) and method.purpose == "search":
+        documents = heldout.with_format("numpy")[DOCUMENT][:]
+    return AdaptationEvaluator(
+        lambda: load_base(recipe.base, recipe.pooling),
+        texts,
+        text_apart(recipe.general, recipe.base),
+        documents,
+    )

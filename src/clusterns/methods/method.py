@@ -11,6 +11,7 @@ from clusterns.methods.recipe import Recipe
 from clusterns.views.view import Crop, Repetition, View
 
 if TYPE_CHECKING:
+    from datasets import Dataset
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.evaluation import BaseEvaluator
     from torch import Tensor
@@ -28,8 +29,9 @@ class Context:
     """The model that will be trained, with its train-only modules."""
     texts: Sequence[str]
     """The corpus."""
-    embed: Callable[[Sequence[str]], Tensor]
-    """Training vectors of sentences: cut, templated and headed as in training, without dropout."""
+    embed: Callable[..., Tensor]
+    """Training vectors of sentences: cut, templated and headed as in training, without dropout; with a
+    bar where ``progress`` says so."""
     folder: Path | None = None
     """Where the fit leaves its files; None in a dry run, which has none."""
     quiet: bool = False
@@ -75,6 +77,8 @@ class Method:
     """False: no InfoNCE; the penalties of the parts are the loss."""
     row_numbers = False
     """Whether a row brings its number in the corpus along, as ``Batch.all_labels``."""
+    two_texts = False
+    """Whether :meth:`rows` gives rows of two texts, which are then the two views."""
     trains = True
     """False: :meth:`make` gives the model, and nothing is trained."""
     keeps_best = True
@@ -82,6 +86,9 @@ class Method:
 
     def check(self, recipe: Recipe) -> None:
         """Refuse settings with a ValueError that says why."""
+
+    def check_text(self, dataset: Dataset) -> None:
+        """Refuse a text that the method cannot learn from with a UserError that says why."""
 
     def views(self, recipe: Recipe) -> tuple[View, ...]:
         """The views of a row, those of the parts aside: by default anchor and positive."""
@@ -95,6 +102,17 @@ class Method:
             tokens = Repetition(recipe.repetition_rate)
             positive = View(tokens=tokens, templates=positive.templates)
         return anchor, positive
+
+    def views_are_the_same(self, views: Sequence[View]) -> bool:
+        """Whether anchor and positive differ by their dropout masks only."""
+        alike = len(views) > 1 and views[0] == views[1] and views[0].is_fixed
+        return alike and not self.two_texts
+
+    def rows(self, recipe: Recipe, dataset: Dataset) -> Dataset:
+        """What is trained on: rows of ``text``, or of two texts, ``anchor`` and ``positive``; a column
+        ``label`` goes to the parts. Other columns would be inputs of the model."""
+        named = [name for name in ("text", "anchor", "positive") if name in dataset.column_names]
+        return dataset.select_columns(named)
 
     def encoder(self, recipe: Recipe, base: str) -> SentenceTransformer:
         """The base as a model, before its train-only modules are put on."""

@@ -44,6 +44,8 @@ class TrainingSettings(Settings):
     """What decides which model is best: a file of scored pairs, stsb (STS-B dev), or none (the label-free score)."""
     heldout: int = Field(1000, ge=2)
     """Sentences kept out of training for the label-free score; at most a tenth of the corpus."""
+    max_sentences: int | None = Field(None, ge=2)
+    """At most so many sentences of the corpus are learned from, drawn by the seed. Empty: all."""
     log_steps: int = Field(10, ge=1)
     """Steps between two lines of loss and diagnostics in metrics.jsonl."""
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"

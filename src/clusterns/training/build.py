@@ -12,6 +12,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from transformers import set_seed
 
+from clusterns.console import bar
 from clusterns.encoder.base import (
     is_sentence_transformer,
     load_tokenizer,
@@ -54,12 +55,13 @@ def build_model(recipe: Recipe) -> SentenceTransformer:
         set_dropout(model, recipe.dropout)
     if recipe.train_layers is not None:
         train_last_layers(model, recipe.train_layers)
-    if len(views) > 1 and views[0] == views[1] and views[0].is_fixed and not has_dropout(model):
+    if method.views_are_the_same(views) and not has_dropout(model):
         raise UserError(
             f"the base {base} has no dropout, so the two views of a sentence would be the same: "
             "set dropout=0.1, or positives=crop."
         )
-    if not templates and recipe.max_length > model.max_seq_length:
+    # An adaptation has one default for all bases, and reads what its own can.
+    if not templates and method.keeps_best and recipe.max_length > model.max_seq_length:
         raise UserError(
             f"max_length = {recipe.max_length} is more than the {model.max_seq_length} tokens that "
             f"the base {base} can read."
@@ -149,19 +151,16 @@ def build_loss(
 def training_rows(recipe: Recipe, dataset: Dataset) -> Dataset:
     """What the collator reads of a dataset: its texts, and the numbers of the rows where the method
     wants them."""
-    rows = dataset.select_columns([*_text_columns(dataset)])
-    if get_method(recipe.method).row_numbers:
+    method = get_method(recipe.method)
+    rows = method.rows(recipe, dataset)
+    if method.row_numbers:
         rows = rows.add_column("label", list(range(len(rows))))
     return rows
 
 
 def texts_of(dataset: Dataset) -> Sequence[str]:
     """The sentences of a dataset; of rows of two texts, the first ones."""
-    return dataset[_text_columns(dataset)[0]]
-
-
-def _text_columns(dataset: Dataset) -> Sequence[str]:
-    return ["text"] if "text" in dataset.column_names else PAIR
+    return dataset["text" if "text" in dataset.column_names else PAIR[0]]
 
 
 def build_context(
@@ -172,19 +171,25 @@ def build_context(
 ) -> Context:
     """What parts and fits may look at."""
 
-    def embed(sentences: Sequence[str]) -> Tensor:
+    def embed(sentences: Sequence[str], progress: bool = False) -> Tensor:
         """Training vectors of sentences, as the anchors of a batch are made."""
         collator, found = build_collator(recipe, model, folder), []
         collator.views = collator.views[:1]
         was_training = model.training
         model.eval()
-        with torch.no_grad(), heads_on(model), kept_random_state(model.device):
-            for start in range(0, len(sentences), CPU_MINI_BATCH):
-                rows = [{"text": each} for each in sentences[start : start + CPU_MINI_BATCH]]
+        # Sentences of one length pad little.
+        order = sorted(range(len(sentences)), key=lambda row: -len(sentences[row]))
+        with (
+            torch.no_grad(), heads_on(model), kept_random_state(model.device),
+            bar(total=len(order), desc="Embedding", unit=" texts", shown=progress) as shown,
+        ):  # fmt: skip
+            for start in range(0, len(order), CPU_MINI_BATCH):
+                rows = [{"text": sentences[row]} for row in order[start : start + CPU_MINI_BATCH]]
                 anchors = dict(columns_of(collator(rows), model.device)[0])
                 found.append(model(anchors)["sentence_embedding"])
+                shown.update(len(rows))
         model.train(was_training)
-        return torch.cat(found)
+        return torch.cat(found)[torch.tensor(order).argsort().to(model.device)]
 
     return Context(recipe, model, texts, embed, folder)
 
@@ -203,7 +208,7 @@ def build_collator(
     return ViewCollator(
         preprocess_fn=preprocess,
         prompts=prompt or None,
-        max_length=recipe.max_length,
+        max_length=min(recipe.max_length, model.max_seq_length or recipe.max_length),
         views=views,
         longest=model.max_seq_length,
         seed=recipe.seed,

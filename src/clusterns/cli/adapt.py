@@ -1,0 +1,151 @@
+"""``clusterns adapt``: a good model and your text in, a model for that text out, never a worse one."""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clusterns.cli.options import Column, Document, NoReport, Quiet
+from clusterns.console import answers, hushed, say
+from clusterns.errors import UserError
+
+if TYPE_CHECKING:
+    from clusterns.api.plan import Trained
+
+
+class Purpose(str, Enum):
+    """What can be asked for with --for."""
+
+    topics = "topics"
+    search = "search"
+
+
+def adapt(
+    corpus: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Your text: .txt, .jsonl, .csv, .tsv or .parquet files (also .gz, .xz, .zst), folders "
+            "of them, or Hub datasets as owner/name[:config[:split]].",
+            show_default=False,
+        ),
+    ] = None,
+    base: Annotated[
+        str | None,
+        typer.Option(
+            help="The sentence encoder to adapt: a folder or a Hub name, such as "
+            "sentence-transformers/all-MiniLM-L6-v2.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Run folder to write.", show_default=False)
+    ] = None,
+    purpose: Annotated[
+        Purpose,
+        typer.Option(
+            "--for",
+            help="topics: clusters, classes, near neighbours. search: a sentence finds its document; the "
+            "text must be in documents (--document).",
+        ),
+    ] = Purpose.topics,
+    general: Annotated[
+        str | None,
+        typer.Option(
+            help="A file of text whose vectors are to stay as they are, a sentence a line. Without it: "
+            "random words of the model's vocabulary.",
+            metavar="FILE",
+            show_default=False,
+        ),
+    ] = None,
+    keep: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            help="Least agreement with the start on general text (Spearman of similarities).",
+            show_default="the recipe's",
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Of all that is random.", show_default=False)
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Override a setting; `clusterns methods smoothed` and `clusterns methods documents` "
+            "explain them.",
+            show_default=False,
+        ),
+    ] = None,
+    column: Column = None,
+    document: Document = None,
+    split_sentences: Annotated[
+        bool, typer.Option("--split-sentences", help="Split paragraphs into sentences.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the run in --output, as if never stopped.")
+    ] = False,
+    no_report: NoReport = False,
+    quiet: Quiet = False,
+) -> None:
+    """Adapt a good sentence encoder to your text, without labels, and never end worse.
+
+    Titles of a shop or a forum:   clusterns adapt titles.csv --column title --base MODEL --output runs/titles
+
+    A manual to search in:   clusterns adapt manual.txt --split-sentences --base MODEL --output runs/manual --for search
+
+    Go on after a stop:   clusterns adapt --output runs/titles --resume
+
+    The last layers are trained for a few steps. The result lies between the start and what was trained, as far as
+    what the start knew is kept; where nothing is a gain without harm, it is the start. docs/adapt.md says when to
+    adapt, when to train and when to leave a model alone.
+    """
+    from clusterns.api.adapt import plan_adaptation
+    from clusterns.training.recipe import parse_changes
+
+    if output is None:
+        raise UserError("name the run folder with --output.")
+    plan = plan_adaptation(
+        corpus, output, base=base, purpose=purpose.value, general=general, keep=keep, seed=seed,
+        settings=parse_changes(set_ or []), column=column, document=document,
+        split_sentences=split_sentences, resume=resume,
+    )  # fmt: skip
+
+    # From here on it takes its time.
+    from clusterns.cli.quiet import quiet_libraries
+    from clusterns.training.processes import processes
+    from clusterns.training.run import Interrupted
+
+    quiet_libraries()
+    try:
+        run = plan.run(quiet=quiet)
+    except Interrupted as stop:
+        say(f"Stopped: {stop}. Go on with: clusterns adapt --output {output} --resume")
+        sys.exit(130)
+    if processes().is_main_process:
+        answers.print(_summary(run), markup=False, soft_wrap=True)
+        if not no_report:
+            from clusterns.look.report.make import report_after
+
+            with hushed(quiet):
+                written = report_after([run.path])
+            if written is not None:
+                answers.print(f"The report: {written.resolve().as_uri()}", soft_wrap=True)
+
+
+def _summary(run: Trained) -> str:
+    from clusterns.methods.adapting import in_words
+
+    return "\n".join(
+        [
+            in_words(run.result.facts),
+            f"The model is in {run.model}:",
+            f'  SentenceTransformer("{run.model}")',
+        ]
+    )

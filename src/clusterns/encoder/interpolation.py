@@ -1,0 +1,24 @@
+"""Between two models of one architecture: their weights, averaged."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+import torch
+from sentence_transformers import SentenceTransformer
+
+
+@torch.no_grad()
+def between(
+    start: SentenceTransformer, trained: SentenceTransformer, share: float
+) -> SentenceTransformer:
+    """The model whose weights lie ``share`` of the way from ``start`` to ``trained``; 0 and 1 are theirs
+    exactly. Both stay as they are."""
+    made = deepcopy(start)
+    towards = trained.state_dict()
+    for name, own in made.state_dict().items():
+        other = towards[name].to(own.device)
+        if own.is_floating_point() and not torch.equal(own, other):
+            # Written so that both ends come out exactly.
+            own.copy_(other if share == 1 else torch.lerp(own, other.to(own.dtype), share))
+    return made

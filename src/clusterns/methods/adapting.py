@@ -1,0 +1,117 @@
+"""What methods that adapt a good model share: it ends between start and trained model, never worse.
+
+The weights between the two are compared on text that training never saw. A share of the way is allowed
+where enough of what the start knew is kept; of those that are, the best for the purpose is taken. The start
+itself is always allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from pydantic import Field
+
+from clusterns.methods.method import Ending, Method
+from clusterns.methods.recipe import Recipe
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+# Names of what the judge of an adaptation measures.
+PURPOSE, KEPT, KEPT_GENERAL = "purpose", "kept", "kept_general"
+
+
+class AdaptingSettings(Recipe):
+    """How far an adapted model may go from its start."""
+
+    places: ClassVar[tuple[str, ...]] = ("general",)
+
+    shares: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)
+    """How far of the way from the start to the trained model the final one may lie."""
+    keep: float = Field(0.98, ge=0, le=1)
+    """On general text, similarities must agree with the start's at least so far (Spearman)."""
+    keep_own: float = Field(0.9, ge=0, le=1)
+    """The same on held-out text of the domain, where they are meant to change."""
+    general: str = ""
+    """A file of general text that is to stay as it is. Empty: random words of the base's vocabulary."""
+
+
+class Adapting(Method):
+    """A method that starts from a good sentence encoder and must not harm it."""
+
+    keeps_best = False
+    settings: type[Recipe] = AdaptingSettings
+    purpose: str
+    """What the result is for: topics or search."""
+
+    def finish(self, ending: Ending) -> tuple[SentenceTransformer, dict[str, Any]]:
+        """The best allowed model on the way from the start to the trained one."""
+        from clusterns.console import say
+        from clusterns.encoder.interpolation import between
+
+        recipe, start = ending.recipe, ending.start()
+        assert isinstance(recipe, AdaptingSettings)
+        measured = {0.0: dict(ending.evaluator(start))}
+        for share in sorted(set(recipe.shares) - {0.0}):
+            measured[share] = dict(ending.evaluator(between(start, ending.model, share)))
+        refused = {
+            share: why for share, found in measured.items() if (why := refusal(recipe, found))
+        }
+        chosen = choose(measured, refused)
+        say(told(measured, refused, chosen))
+        facts = {
+            "purpose": self.purpose,
+            "share": chosen,
+            "measured": {str(share): found for share, found in measured.items()},
+            "refused": {str(share): why for share, why in refused.items()},
+        }
+        return between(start, ending.model, chosen), facts
+
+
+def refusal(recipe: AdaptingSettings, found: Mapping[str, float]) -> str:
+    """Why a model on the way is not allowed; empty where it is."""
+    if found[KEPT_GENERAL] < recipe.keep:
+        return f"general text: {found[KEPT_GENERAL]:.3f} kept, keep = {recipe.keep:g}"
+    if found[KEPT] < recipe.keep_own:
+        return f"own text: {found[KEPT]:.3f} kept, keep_own = {recipe.keep_own:g}"
+    return ""
+
+
+def choose(measured: Mapping[float, Mapping[str, float]], refused: Mapping[float, str]) -> float:
+    """The share with the highest score for the purpose of those that are allowed; of equal ones, and
+    where none gains, the smallest: 0 is the start."""
+    allowed = [share for share in sorted(measured) if share == 0 or share not in refused]
+    return max(allowed, key=lambda share: (measured[share][PURPOSE], -share))
+
+
+def told(
+    measured: Mapping[float, Mapping[str, float]], refused: Mapping[float, str], chosen: float
+) -> str:
+    """What was gained, given up and refused, a line for each share."""
+    lines = ["share of the way   for the purpose   kept of own text   kept of general text"]
+    for share, found in sorted(measured.items()):
+        verdict = "  <- taken" if share == chosen else ""
+        if share and share in refused:
+            verdict = f"  refused, {refused[share]}"
+        lines.append(
+            f"{share:>16.2f}   {found[PURPOSE]:>15.4f}   {found[KEPT]:>16.3f}   "
+            f"{found[KEPT_GENERAL]:>20.3f}{verdict}"
+        )
+    return "\n".join(lines)
+
+
+def in_words(facts: Mapping[str, Any]) -> str:
+    """What became of an adaptation, in a sentence or two."""
+    share, found = facts["share"], facts["measured"][str(facts["share"])]
+    if share == 0:
+        return "The model is left as it was: nothing on the way was both a gain and harmless."
+    words = (
+        f"Adapted for {facts['purpose']}: the model lies {share:.0%} of the way from the start to what was "
+        f"trained. Similarities agree with the start's to {found[KEPT]:.3f} on your text and to "
+        f"{found[KEPT_GENERAL]:.3f} on general text."
+    )
+    if facts["purpose"] == "search":
+        before = facts["measured"]["0.0"][PURPOSE]
+        words += f" A held-out sentence finds its document: MRR {before:.3f} before, {found[PURPOSE]:.3f} after."
+    return words

@@ -1,0 +1,200 @@
+"""A planted domain gets better, a planted general text stays, and a harmful setting ends as the start."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from clusterns import adapt
+from clusterns.encoder.base import load_base
+from clusterns.encoder.fitting import whiten
+from clusterns.errors import UserError
+from clusterns.training.trainer import ContrastiveTrainer
+from clusterns.vectors.nearest import nearest, unit
+
+TOPICS = [
+    "goal match player league coach striker penalty stadium",
+    "bank market shares profit investor bond dollar economy",
+    "guitar album singer concert band melody rhythm piano",
+    "planet orbit telescope rocket galaxy comet moon astronomer",
+    "flour oven recipe butter sugar kitchen bread cake",
+]
+COMMON = "the new first great old small today again always people year place time way day".split()
+GENERAL = "river winter king harbour protein law village horse letter window school painter".split()
+
+
+def lines(count: int, seed: int) -> tuple[list[str], np.ndarray]:
+    """Titles of three words of their topic and three common ones; and their topics."""
+    generator = random.Random(seed)
+    topics = [generator.randrange(len(TOPICS)) for _ in range(count)]
+    texts = []
+    for topic in topics:
+        words = generator.sample(TOPICS[topic].split(), 3) + generator.choices(COMMON, k=3)
+        generator.shuffle(words)
+        texts.append(" ".join(words))
+    return texts, np.array(topics)
+
+
+def same_topic(model: SentenceTransformer) -> float:
+    """Of the ten nearest of each title that training never saw, the share with the same topic."""
+    texts, topics = lines(200, seed=2)
+    vectors = unit(model.encode(texts, show_progress_bar=False))
+    _, near = nearest(vectors, vectors, 10, np.arange(len(vectors)))
+    return float((topics[near] == topics[:, None]).mean())
+
+
+def general_similarities(model: SentenceTransformer) -> np.ndarray:
+    generator = random.Random(5)
+    texts = [" ".join(generator.choices(GENERAL, k=7)) for _ in range(60)]
+    vectors = unit(model.encode(texts, show_progress_bar=False))
+    return (vectors @ vectors.T)[np.triu_indices(60, 1)]
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Stands for a good model: whitening spreads the vectors of the raw one. It has prompts, and cuts
+    its vectors."""
+    folder = tmp_path_factory.mktemp("good") / "model"
+    words = sum((each.split() for each in TOPICS), [*COMMON, *GENERAL])
+    generator = random.Random(7)
+    texts = [" ".join(generator.sample(words, 6)) for _ in range(600)]
+    model = whiten(load_base("minibert"), texts, 96, quiet=True)
+    model.prompts = {"query": "about: "}
+    model.truncate_dim = 64
+    model.save_pretrained(str(folder))
+    return folder
+
+
+@pytest.fixture
+def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
+    path = tmp_path / "titles.csv"
+    path.write_text("title\n" + "\n".join(lines(500, seed=1)[0]) + "\n")
+    return path
+
+
+SMALL: dict[str, Any] = {
+    "max_steps": 20, "eval_steps": 20, "batch_size": 48, "heldout": 60, "learning_rate": 3e-4, "target_clusters": 5,
+}  # fmt: skip
+
+
+def test_a_planted_domain_gains_and_general_text_stays(
+    good: Path, corpus: Path, tmp_path: Path
+) -> None:
+    run = adapt(corpus, tmp_path / "run", base=good, column="title", settings=SMALL, quiet=True)
+    start, adapted = load_base(str(good)), SentenceTransformer(str(run.model))
+    assert run.result.facts["share"] == 0.5
+    assert same_topic(adapted) > same_topic(start) + 0.03
+    before, after = general_similarities(start), general_similarities(adapted)
+    assert np.corrcoef(before, after)[0, 1] > 0.98
+    # What belongs to the model stays with it.
+    assert adapted.prompts["query"] == "about: "
+    assert adapted.encode(["a title"]).shape == (1, start.encode(["a title"]).shape[1])
+    assert [type(module) for module in adapted] == [type(module) for module in start]
+    moved = {
+        name.partition("encoder.layer.")[2][0]
+        for name, value in adapted[0].state_dict().items()
+        if "encoder.layer" in name and not value.equal(start[0].state_dict()[name])
+    }
+    assert moved == {"2", "3"}
+
+
+def test_a_harmful_setting_ends_as_the_start(good: Path, corpus: Path, tmp_path: Path) -> None:
+    run = adapt(
+        corpus, tmp_path / "run", base=good, column="title", quiet=True,
+        settings={**SMALL, "learning_rate": 0.02},
+    )  # fmt: skip
+    facts = run.result.facts
+    assert facts["share"] == 0
+    assert set(facts["refused"]) == {"0.25", "0.5"}
+    texts = lines(20, seed=3)[0]
+    start, ended = load_base(str(good)), SentenceTransformer(str(run.model))
+    np.testing.assert_array_equal(
+        start.encode(texts, show_progress_bar=False), ended.encode(texts, show_progress_bar=False)
+    )
+
+
+def documents(path: Path) -> Path:
+    """Paragraphs of three sentences about one thing that has a name of its own."""
+    generator = random.Random(0)
+    paragraphs = []
+    for number in range(150):
+        own = f"{generator.choice(GENERAL)} {generator.choice(TOPICS[number % 5].split())}"
+        paragraphs.append(
+            "\n".join(f"{' '.join(generator.choices(COMMON, k=5))} {own} {n}" for n in "abc")
+        )
+    path.write_text("\n\n".join(paragraphs) + "\n")
+    return path
+
+
+def test_search_learns_from_paragraphs_and_goes_on_after_a_kill(
+    good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
+    text = documents(tmp_path / "manual.txt")
+    settings = {
+        "max_steps": 20,
+        "eval_steps": 4,
+        "batch_size": 32,
+        "heldout": 45,
+        "keep": 0.5,
+        "keep_own": 0.5,
+    }
+    whole = adapt(
+        text, tmp_path / "whole", base=good, purpose="search", settings=settings, quiet=True
+    )
+    measured = whole.result.facts["measured"]
+    assert whole.result.facts["share"] > 0
+    assert whole.result.best_score > whole.result.base_score + 0.02
+    assert measured[str(whole.result.facts["share"])]["purpose"] == max(
+        each["purpose"] for each in measured.values()
+    )
+
+    step = ContrastiveTrainer.training_step
+
+    def killed_in_step_5(self: ContrastiveTrainer, *args: Any, **kwargs: Any) -> Any:
+        if self.state.global_step == 4:
+            raise InterruptedError
+        return step(self, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ContrastiveTrainer, "training_step", killed_in_step_5)
+        with pytest.raises(InterruptedError):
+            adapt(
+                text,
+                tmp_path / "killed",
+                base=good,
+                purpose="search",
+                settings=settings,
+                quiet=True,
+            )
+    resumed = adapt(None, tmp_path / "killed", resume=True, quiet=True)
+    assert resumed.result == whole.result
+    record = json.loads((tmp_path / "killed" / "results.json").read_text())
+    assert record["facts"]["purpose"] == "search"
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"base": None}, "name the sentence encoder"),
+        ({"base": "minibert"}, "clusterns train"),
+        ({"general": "nowhere.txt"}, "--general nowhere.txt"),
+        ({"purpose": "search"}, "best left as it is"),
+        ({"settings": {"keep": 2}}, "keep"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_is_refused_and_nothing_is_written(
+    changes: dict[str, Any], message: str, good: Path, corpus: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(UserError, match=message):
+        adapt(
+            corpus, tmp_path / "run", **{"base": good, "column": "title", "quiet": True, **changes}
+        )
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from copy import deepcopy
+from pathlib import Path
+
+import pytest
+from transformers import AutoTokenizer
+
+from clusterns.encoder.base import load_base, minibert_folder
+from clusterns.encoder.interpolation import between
+from clusterns.encoder.random_words import random_lines, vocabulary_words
+from clusterns.errors import UserError
+
+
+def test_lines_are_words_of_the_vocabulary_the_frequent_ones_more_often() -> None:
+    tokenizer = AutoTokenizer.from_pretrained(minibert_folder())
+    words = vocabulary_words(tokenizer)
+    assert {"the", "and", "city"} <= set(words)
+    assert not any(word.startswith(("#", "[")) for word in words)
+    lines = random_lines(tokenizer, 400, seed=1)
+    drawn = [word for line in lines for word in line.split()]
+    assert set(drawn) <= set(words)
+    assert {len(line.split()) for line in lines} == set(range(4, 25))
+    first = sum(word in words[:1000] for word in drawn) / len(drawn)
+    assert first > 0.5
+    assert lines == random_lines(tokenizer, 400, seed=1) != random_lines(tokenizer, 400, seed=2)
+    assert random_lines(tokenizer, 0, seed=1) == []
+
+
+def test_other_kinds_of_vocabularies(tmp_path: Path) -> None:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    plain = Tokenizer(models.BPE({"Ġhouse": 0, "Ġtree": 1, "ing": 2, "Ġ.": 3}, []))
+    plain.pre_tokenizer = pre_tokenizers.ByteLevel()
+    plain.decoder = decoders.ByteLevel()
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=plain)
+    assert vocabulary_words(tokenizer) == ["house", "tree", "ing"]
+    with pytest.raises(UserError, match="--general"):
+        random_lines(tokenizer, 3, seed=0)
+
+
+def test_between_two_models() -> None:
+    start = load_base("minibert")
+    trained = deepcopy(start)
+    for parameter in trained.parameters():
+        parameter.data += 0.01
+    ends = [between(start, trained, share).state_dict() for share in (0, 0.25, 1)]
+    for name, value in start.state_dict().items():
+        if not value.is_floating_point():
+            continue
+        assert ends[0][name].equal(value)
+        assert ends[2][name].equal(trained.state_dict()[name])
+        gone = (ends[1][name] - value) / 0.01
+        assert float((gone - 0.25).abs().max()) < 1e-2
+    assert start[0].model.embeddings.word_embeddings.weight.requires_grad

@@ -1,0 +1,112 @@
+"""How an adaptation ends, and where its rows come from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from datasets import Dataset
+
+from clusterns.errors import UserError
+from clusterns.methods.adapting import choose, in_words, refusal, told
+from clusterns.methods.documents import partners
+from clusterns.methods.general import replayed_text, text_apart
+from clusterns.methods.registry import get_method
+from clusterns.training.recipe import load_recipe
+
+
+def found(purpose: float, kept: float = 1.0, general: float = 1.0) -> dict[str, float]:
+    return {"purpose": purpose, "kept": kept, "kept_general": general}
+
+
+def test_the_best_allowed_share_is_taken() -> None:
+    measured = {0.0: found(0.2), 0.5: found(0.3), 1.0: found(0.4)}
+    assert choose(measured, {}) == 1.0
+    assert choose(measured, {1.0: "too far"}) == 0.5
+    assert choose(measured, {0.5: "too far", 1.0: "too far"}) == 0.0
+    assert choose({0.0: found(0.2), 0.5: found(0.2), 1.0: found(0.1)}, {}) == 0.0
+    lines = told(measured, {1.0: "too far"}, 0.5).splitlines()
+    assert "taken" in lines[2]
+    assert "refused, too far" in lines[3]
+
+
+def test_what_is_lost_is_refused_with_the_figure() -> None:
+    recipe = load_recipe("adapt-topics", {"keep": 0.9, "keep_own": 0.8})
+    assert refusal(recipe, found(1, 0.85, 0.95)) == ""  # type: ignore[arg-type]
+    assert "general text: 0.890" in refusal(recipe, found(1, 0.85, 0.89))  # type: ignore[arg-type]
+    assert "own text: 0.790" in refusal(recipe, found(1, 0.79, 0.95))  # type: ignore[arg-type]
+
+
+def test_the_ending_in_words() -> None:
+    facts = {
+        "purpose": "search",
+        "share": 0.5,
+        "measured": {"0.0": found(0.25), "0.5": found(0.5, 0.91, 0.98)},
+    }
+    assert "50% of the way" in in_words(facts)
+    assert "MRR 0.250 before, 0.500 after" in in_words(facts)
+    assert "left as it was" in in_words({**facts, "share": 0.0})
+
+
+def test_partners_are_other_rows_of_the_same_document() -> None:
+    documents = np.array([7, 1, 7, 2, 1, 7, 9, 7])
+    firsts, seconds = (
+        np.concatenate(each)
+        for each in zip(*(partners(documents, s) for s in range(50)), strict=True)
+    )
+    assert (documents[firsts] == documents[seconds]).all()
+    assert (firsts != seconds).all()
+    assert set(firsts.tolist()) == {0, 1, 2, 4, 5, 7}
+    assert {(a, b) for a, b in zip(firsts.tolist(), seconds.tolist(), strict=True) if a == 0} == {
+        (0, 2),
+        (0, 5),
+        (0, 7),
+    }
+
+
+def test_rows_of_documents() -> None:
+    documents = [row // 3 for row in range(90)]
+    dataset = Dataset.from_dict(
+        {"text": [f"text {row}" for row in range(90)], "document": documents}
+    )
+    rows = get_method("documents").rows(load_recipe("adapt-search", {"batch_size": 8}), dataset)
+    assert len(rows) == 90
+    for row in rows:
+        first, second = (int(row[name].split()[1]) for name in ("anchor", "positive"))
+        assert first != second
+        assert first // 3 == second // 3 == row["label"]
+
+
+@pytest.mark.parametrize("dataset", [{"text": ["a"]}, {"text": ["a b"] * 9, "document": [1] * 9}])
+def test_search_without_documents_is_refused_with_the_remedy(
+    dataset: dict[str, list[object]],
+) -> None:
+    with pytest.raises(UserError, match="best left as it is.*--document"):
+        get_method("documents").check_text(Dataset.from_dict(dataset))
+
+
+def test_rows_of_topics_have_general_text_below_them() -> None:
+    recipe = load_recipe("adapt-topics", {"replay": 0.5})
+    own = [f"title number {row}" for row in range(20)]
+    rows = get_method("smoothed").rows(recipe, Dataset.from_dict({"text": own, "document": own}))
+    assert rows.column_names == ["text"]
+    assert rows["text"][:20] == own
+    assert len(rows) == 30
+    alone = get_method("smoothed").rows(
+        load_recipe("adapt-topics", {"replay": 0}), Dataset.from_dict({"text": own})
+    )
+    assert alone["text"][:] == own
+
+
+def test_general_text_of_a_file_is_learned_from_or_measured_on_never_both(tmp_path: Path) -> None:
+    file = tmp_path / "general.txt"
+    file.write_text("".join(f"general sentence {row}\n" for row in range(60)))
+    learned = set(replayed_text(str(file), None, 100, seed=1))
+    measured = set(text_apart(str(file), None))
+    assert len(learned) == len(measured) == 30
+    assert learned.isdisjoint(measured)
+    assert len(replayed_text(str(file), None, 100, seed=1)) == 100
+    file.write_text("only one line\n")
+    with pytest.raises(UserError, match="too few"):
+        text_apart(str(file), None)
