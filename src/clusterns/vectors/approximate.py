@@ -16,6 +16,7 @@ import numpy as np
 
 from clusterns.console import bar
 from clusterns.vectors.nearest import QUERIES, Rows, Vectors, nearest
+from clusterns.vectors.neighbours import neighbours_in_lists
 
 ENOUGH = 0.99  # of the true nearest, which a query should find
 MEASURED_ON = 500  # vectors of the index
@@ -86,25 +87,52 @@ class InvertedFile:
             0, len(self.vectors) - 1, min(MEASURED_ON, len(self.vectors)), dtype=np.int64
         )
         queries = np.ascontiguousarray(self.vectors[own])
-        exact, _ = nearest(queries, self.vectors, NEAREST, own)
-        probes = 1
-        while True:
-            self.index.nprobe = probes
-            found, _ = self.search(queries, NEAREST, own)
-            # One as near as the last of the true ones is right, whichever of equals it is.
-            recall = float(np.mean(found >= exact[:, -1:] - 1e-5))
-            if recall >= ENOUGH or probes == self.recall.lists:
-                return Recall(self.recall.lists, probes, recall, len(own))
-            probes = min(2 * probes, self.recall.lists)
+        exact, rows = nearest(queries, self.vectors, NEAREST, own)
+        # A vector is found where its list is among those that are looked into.
+        order = np.argsort(-(queries @ self.middles.T), axis=1)
+        place = np.take_along_axis(np.argsort(order, axis=1), self._list_of_each()[rows], 1)
+        probes = 1 + int(np.quantile(place, ENOUGH, method="inverted_cdf")) if place.size else 1
+        self.index.nprobe = probes
+        found, _ = self.search(queries, NEAREST, own)
+        # One as near as the last of the true ones is right, whichever of equals it is.
+        recall = float(np.mean(found >= exact[:, -1:] - 1e-5)) if found.size else 1.0
+        return Recall(self.recall.lists, probes, recall, len(own))
 
-    def search(
-        self, queries: Vectors, k: int, own: Rows | None = None, progress: bool = False
-    ) -> tuple[Vectors, Rows]:
+    @property
+    def middles(self) -> Vectors:
+        """(lists, d) the centroids."""
+        return self.index.quantizer.reconstruct_n(0, self.index.nlist)
+
+    @property
+    def members(self) -> list[Rows]:
+        """The rows of each list."""
+        import faiss
+
+        lists = self.index.invlists
+        return [
+            faiss.rev_swig_ptr(lists.get_ids(number), lists.list_size(number)).copy()
+            for number in range(self.index.nlist)
+        ]
+
+    def _list_of_each(self) -> Rows:
+        """(n,) the list that each vector is in."""
+        of = np.empty(len(self.vectors), dtype=np.int64)
+        for number, rows in enumerate(self.members):
+            of[rows] = number
+        return of
+
+    def neighbours(self, k: int, progress: bool = True) -> tuple[Vectors, Rows]:
+        """The nearest others of every vector, in as many lists as a search looks into."""
+        return neighbours_in_lists(
+            self.vectors, self.middles, self.members, self.recall.probes, k, progress
+        )
+
+    def search(self, queries: Vectors, k: int, own: Rows | None = None) -> tuple[Vectors, Rows]:
         """As :func:`clusterns.vectors.nearest.nearest`; what is not found has row -1 and -inf."""
         k = min(k, len(self.vectors) - (own is not None))
         scores = np.full((len(queries), k), -np.inf, dtype=np.float32)
         rows = np.full((len(queries), k), -1, dtype=np.int64)
-        for start in bar(range(0, len(queries), QUERIES), desc="Neighbours", shown=progress):
+        for start in range(0, len(queries), QUERIES):
             part = slice(start, start + QUERIES)
             few = np.ascontiguousarray(queries[part], dtype=np.float32)
             _, found = self.index.search(few, k + (own is not None))

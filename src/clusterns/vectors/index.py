@@ -194,7 +194,7 @@ class Index:
             return all_nearest(self.vectors, k, progress)
         lists = self.lists or InvertedFile.build(self.vectors, progress)
         say(f"Neighbours by approximate search: {_said(lists.recall.recall)}.")
-        return lists.search(self.vectors, k, np.arange(len(self)), progress)
+        return lists.neighbours(k, progress)
 
 
 def _additions(folder: Path) -> list[VectorFolder]:

@@ -56,16 +56,16 @@ def _nearest_of_few(
         if own is not None:
             inside = np.flatnonzero((own >= start) & (own < start + found.shape[1]))
             found[inside, own[inside] - start] = -np.inf
-        few = _largest(found, k)
+        few = largest(found, k)
         best = np.concatenate([best, np.take_along_axis(found, few, 1)], 1)
         rows = np.concatenate([rows, few + start], 1)
-        keep = _largest(best, k)
+        keep = largest(best, k)
         best, rows = np.take_along_axis(best, keep, 1), np.take_along_axis(rows, keep, 1)
     order = np.lexsort((rows, -best), axis=1)  # equal ones in their order
     return np.take_along_axis(best, order, 1), np.take_along_axis(rows, order, 1)
 
 
-def _largest(scores: Vectors, k: int) -> Rows:
+def largest(scores: Vectors, k: int) -> Rows:
     """Where the ``k`` largest of each row are, in no order."""
     if k >= scores.shape[1]:
         return np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
