@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from datasets import Dataset
 
-from clusterns.corpus.heldout import split_heldout, split_rows
+from clusterns.corpus.heldout import heldout_sentences, split_heldout, split_rows
 from clusterns.corpus.prepare import prepare_corpus
 from clusterns.errors import UserError
 
@@ -35,6 +35,13 @@ def test_the_split_is_the_one_of_recorded_runs(seed: int) -> None:
     chosen = set(np.random.default_rng(seed).choice(100, 10, replace=False).tolist())
     assert heldout == [TEXTS[row] for row in sorted(chosen)]
     assert rows["text"][:] == [TEXTS[row] for row in range(100) if row not in chosen]
+
+
+@pytest.mark.parametrize("columns", [{}, {"document": [number // 3 for number in range(100)]}])
+def test_what_is_kept_out_is_known_without_the_rest(columns: dict[str, list[int]]) -> None:
+    dataset = Dataset.from_dict({"text": TEXTS, **columns})
+    assert heldout_sentences(dataset, 8, seed=3) == split_heldout(dataset, 8, seed=3)[1]
+    assert len(heldout_sentences(dataset, 8, seed=3)) > 5
 
 
 def test_rows_in_an_order_of_their_own_stay_in_it() -> None:

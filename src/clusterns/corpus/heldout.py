@@ -29,28 +29,35 @@ def split_rows(dataset: Dataset, count: int, seed: int) -> tuple[Dataset, Datase
     The rows for training are the stretches between those kept out: slices of the same file, which
     cost about a millisecond each, and nothing for each row in them.
     """
-    count = min(count, len(dataset) // 10)
-    random = np.random.default_rng(seed)
-    if "document" in dataset.column_names:
-        kept_out = _whole_documents(dataset, count, random)
-    else:
-        kept_out = np.sort(random.choice(len(dataset), count, replace=False))
+    kept_out = _kept_out(dataset, count, seed)
     edges = [-1, *kept_out.tolist(), len(dataset)]
     stretches = [range(before + 1, after) for before, after in pairwise(edges)]
     rows = concatenate_datasets([dataset.select(stretch) for stretch in stretches if stretch])
     return rows, dataset.select(kept_out)
 
 
+def heldout_sentences(dataset: Dataset, count: int, seed: int) -> list[str]:
+    """Only what :func:`split_heldout` keeps out, in a moment: the slices for training cost most."""
+    return list(dataset.select(_kept_out(dataset, count, seed))["text"])
+
+
 def sampled(dataset: Dataset, most: int | None, seed: int) -> Dataset:
     """At most so many random rows, in their order; of documents, whole ones for as long as they fit."""
     if most is None or len(dataset) <= most:
         return dataset
+    return dataset.select(_drawn(dataset, most, seed))
+
+
+def _kept_out(dataset: Dataset, count: int, seed: int) -> NDArray[np.int64]:
+    """The numbers of the rows, sorted."""
+    return _drawn(dataset, min(count, len(dataset) // 10), seed)
+
+
+def _drawn(dataset: Dataset, count: int, seed: int) -> NDArray[np.int64]:
     random = np.random.default_rng(seed)
     if "document" in dataset.column_names:
-        rows = _whole_documents(dataset, most, random)
-    else:
-        rows = np.sort(random.choice(len(dataset), most, replace=False))
-    return dataset.select(rows)
+        return _whole_documents(dataset, count, random)
+    return np.sort(random.choice(len(dataset), count, replace=False))
 
 
 def _whole_documents(

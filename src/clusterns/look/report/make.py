@@ -10,7 +10,7 @@ import numpy as np
 from sentence_transformers import SentenceTransformer
 
 from clusterns.console import say
-from clusterns.corpus.heldout import split_heldout
+from clusterns.corpus.heldout import heldout_sentences
 from clusterns.corpus.prepare import prepare_corpus
 from clusterns.errors import UserError
 from clusterns.evaluation.data.find import EvaluationData
@@ -99,7 +99,7 @@ def sentences_of(story: Story) -> list[str]:
     if reading is not None:
         recipe = load_recipe(str(RunFolder(story.path).recipe_file))
         dataset = prepare_corpus(**reading, progress=False).dataset
-        return split_heldout(dataset, recipe.heldout, recipe.seed)[1]
+        return heldout_sentences(dataset, recipe.heldout, recipe.seed)
     if (story.path / INDEX / COMPLETE).is_file():
         texts = Index.open(story.path / INDEX, progress=False).texts
         rows = np.sort(np.random.default_rng(0).permutation(len(texts))[:MOST])
