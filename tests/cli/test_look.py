@@ -52,8 +52,19 @@ def test_similar_finds_pairs_and_groups_and_drops_the_repeats(
 def test_the_table_says_what_each_threshold_would_give(tiny_bert: Path, corpus: Path) -> None:
     shown = run("similar", tiny_bert, corpus, "--pooling", "mean", "--threshold", 0.9999)
     (chosen,) = [line for line in shown.splitlines() if "> 0.9999" in line]
-    assert [cell.strip() for cell in chosen.strip("│ ").split("│")][1:] == ["3", "2", "3", "39"]
+    assert [cell.strip() for cell in chosen.strip("│ ").split("│")][1:] == [
+        "3", "2", "3", "3", "39",
+    ]  # fmt: skip
     assert "0.95" in shown
+    assert "One group holds" not in shown
+
+
+def test_a_threshold_below_which_all_is_alike_is_said_to_be_one(
+    tiny_bert: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clusterns.look.similar.HARDLY_REPEATS", 20)
+    shown = run("similar", tiny_bert, corpus, "--pooling", "mean", "--threshold", -1)
+    assert "One group holds 42 of 42 sentences: for this model -1 is not much." in shown
 
 
 def test_topics_are_written_and_new_text_is_assigned(

@@ -63,8 +63,22 @@ def test_levels_by_hand() -> None:
     )
     strict, middle, loose = levels(pairs, (0.6, 0.9, 0.99))
     assert (strict.threshold, strict.pairs, strict.groups, strict.repeats) == (0.99, 0, 0, 0)
-    assert (middle.pairs, middle.groups, middle.repeats) == (2, 1, 2)
-    assert (loose.pairs, loose.groups, loose.repeats) == (3, 2, 3)
+    # 1 repeats 0; 2 repeats 1 only, which goes, so it stays.
+    assert (middle.pairs, middle.groups, middle.repeats, middle.largest) == (2, 1, 1, 3)
+    assert (loose.pairs, loose.groups, loose.repeats, loose.largest) == (3, 2, 2, 3)
+    assert pairs.distinct().tolist() == [True, False, True, True, False, True]
+
+
+@pytest.mark.parametrize("threshold", [0.95, 0.8, 0.5, -1])
+def test_what_is_dropped_is_alike_to_an_earlier_one_that_stays(threshold: float) -> None:
+    vectors = unit_rows(200, 4, seed=2)
+    pairs = pairs_of(*neighbours(vectors, 199)).above(threshold)
+    stays: list[int] = []
+    for row, vector in enumerate(vectors):
+        if not any(vectors[other] @ vector >= threshold for other in stays):
+            stays.append(row)
+    assert 1 <= len(stays) < 200
+    assert np.flatnonzero(pairs.distinct()).tolist() == stays
 
 
 def test_equal_lines_are_pairs_and_join_the_groups_of_their_sentence() -> None:

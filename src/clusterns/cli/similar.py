@@ -40,7 +40,8 @@ def similar(
     drop: Annotated[
         Path | None,
         typer.Option(
-            help="Write the text without the repeats, a line each: of every group its first.",
+            help="Write the text without the repeats, a line each. A repeat is alike to an earlier "
+            "line that stays.",
             show_default=False,
         ),
     ] = None,
@@ -70,6 +71,7 @@ def similar(
     check_sources(corpus)
     check_model(model, pooling)
 
+    import numpy as np
     from rich.table import Table
 
     from clusterns.cli.quiet import quiet_libraries
@@ -77,7 +79,14 @@ def similar(
     from clusterns.files import whole_file
     from clusterns.look.rows import write_rows
     from clusterns.look.sentences import lens_over, read_sentences
-    from clusterns.look.similar import THRESHOLDS, levels, members, of_lines, pairs_of
+    from clusterns.look.similar import (
+        HARDLY_REPEATS,
+        THRESHOLDS,
+        levels,
+        members,
+        of_lines,
+        pairs_of,
+    )
 
     quiet_libraries()
     sentences = read_sentences(corpus, column)
@@ -95,19 +104,24 @@ def similar(
     line = sentences.lines
     text = [sentences.texts[row] for row in sentences.rows]
     chosen = found.above(threshold)
-    leaders = chosen.groups()
-    alike = members(leaders)
+    alike = members(chosen.groups())
 
-    table = Table("threshold", "pairs", "groups", "repeats", "left")
+    table = Table("threshold", "pairs", "groups", "largest", "repeats", "left")
     for level in levels(found, (*THRESHOLDS, threshold)):
         table.add_row(
             f"{'> ' if level.threshold == threshold else ''}{level.threshold:g}",
             f"{level.pairs:,}",
             f"{level.groups:,}",
+            f"{level.largest:,}",
             f"{level.repeats:,}",
             f"{len(line) - level.repeats:,}",
         )
     answers.print(table)
+    if alike and len(alike[0]) > max(HARDLY_REPEATS, len(line) // 10):
+        say(
+            f"One group holds {len(alike[0]):,} of {len(line):,} sentences: for this model "
+            f"{threshold:g} is not much. Choose a higher --threshold from the table."
+        )
     if alike and top:
         table = Table("line", "text", title=f"{len(alike):,} groups at {threshold:g}")
         for group in alike[:top]:
@@ -135,7 +149,7 @@ def similar(
         )
         say(f"{len(alike):,} groups: {groups}")
     if drop is not None:
-        kept = [text[row] for row in range(len(line)) if leaders[row] == row]
+        kept = [text[row] for row in np.flatnonzero(chosen.distinct())]
         with whole_file(drop) as temporary:
             temporary.write_text(
                 "".join(f"{' '.join(one.splitlines())}\n" for one in kept), "utf-8"

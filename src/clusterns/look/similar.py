@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from clusterns.vectors.nearest import Rows, Vectors
 
-THRESHOLDS = (0.99, 0.98, 0.95, 0.925, 0.9, 0.85, 0.8, 0.75, 0.7)
+THRESHOLDS = (0.995, 0.99, 0.98, 0.95, 0.925, 0.9, 0.85, 0.8, 0.75, 0.7)
+HARDLY_REPEATS = 100  # sentences in one group, and a tenth of all: the threshold is too low
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,26 @@ class Pairs:
         _, leaders = np.unique(labels, return_index=True)
         return leaders[labels]
 
+    def distinct(self) -> NDArray[np.bool_]:
+        """(n,) whether a sentence is none of the repeats.
+
+        A repeat is alike to an earlier sentence that is none itself. That a chain of others leads
+        from one to the other is not enough: nothing goes whose like does not stay.
+        """
+        stays = np.zeros(self.count, dtype=bool)
+        open_ = np.ones(self.count, dtype=bool)
+        first, second = self.first, self.second
+        while len(first):
+            later = np.zeros(self.count, dtype=bool)
+            later[second] = True
+            now = open_ & ~later  # nobody before it is left that it could repeat
+            stays |= now
+            open_ &= ~now
+            open_[second[stays[first]]] = False
+            left = open_[first] & open_[second]
+            first, second = first[left], second[left]
+        return stays | open_
+
 
 @dataclass(frozen=True)
 class Level:
@@ -55,7 +76,9 @@ class Level:
     pairs: int
     groups: int
     repeats: int
-    """Sentences that would go: all of a group but its first."""
+    """Sentences that would go, since an earlier one that stays is alike."""
+    largest: int
+    """Sentences in the largest group."""
 
 
 def pairs_of(cosines: Vectors, rows: Rows, least: float = -1.0) -> Pairs:
@@ -79,8 +102,15 @@ def levels(pairs: Pairs, thresholds: tuple[float, ...]) -> list[Level]:
     for threshold in sorted(set(thresholds), reverse=True):
         chosen = pairs.above(threshold)
         sizes = np.bincount(chosen.groups(), minlength=1)
-        grouped = sizes[sizes > 1]
-        found.append(Level(threshold, len(chosen.first), len(grouped), int((grouped - 1).sum())))
+        found.append(
+            Level(
+                threshold,
+                pairs=len(chosen.first),
+                groups=int((sizes > 1).sum()),
+                repeats=int((~chosen.distinct()).sum()),
+                largest=int(sizes.max()),
+            )
+        )
     return found
 
 
