@@ -62,7 +62,8 @@ def test_json_for_programs(run: Run, finished: Path) -> None:
     code, out, _ = run("search", finished, "a river", "--top", 2, "--json", "--quiet")
     assert code == 0
     best, second = json.loads(out)
-    assert best == {"score": pytest.approx(1, abs=1e-5), "row": 0, "text": "a river", "name": None}
+    assert best == {"score": pytest.approx(1, abs=1e-5), "row": 0, "text": "a river", "name": None,
+                    "also": []}  # fmt: skip
     assert second["score"] <= best["score"]
 
 

@@ -105,6 +105,20 @@ def test_numbers_go_on_where_rows_have_no_names(model: SentenceTransformer, tmp_
     assert index.ids.to_pylist() == [0, 1, 2]
 
 
+def test_the_same_text_is_one_answer(model: SentenceTransformer, tmp_path: Path) -> None:
+    texts = ["king"] * 30 + ["law", "song", "law"]
+    index = Index.build(tmp_path / "named", model, texts, names_of(texts), progress=False)
+    hits = index.search(model, "king", top=3)
+    assert hits[0].text == "king"
+    assert sorted(str(hit.text) for hit in hits) == ["king", "law", "song"]
+    assert (hits[0].name, len(hits[0].also)) == ("name 0", 29)
+    (law,) = [hit for hit in hits if hit.text == "law"]
+    assert (law.name, law.also) == ("name 30", ("name 32",))
+    assert len(index.search(model, "king", top=9)) == 3
+    plain = Index.build(tmp_path / "plain", model, texts, progress=False)
+    assert [hit.also for hit in plain.search(model, "law", top=2)] == [(), ()]
+
+
 def test_without_text_there_are_ids(
     corpus: Path, model: SentenceTransformer, tmp_path: Path
 ) -> None:

@@ -21,7 +21,8 @@ from clusterns.vectors.settings import DType, EncodeSettings, Loading, check_dev
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-    from clusterns.vectors.index import Hit, Index
+    from clusterns.vectors.hits import Hit
+    from clusterns.vectors.index import Index
 
 # Nothing heavy is imported above: what is wrong with a call is said at once.
 INDEX = "index"  # in a run folder

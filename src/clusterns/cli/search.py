@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,6 +21,9 @@ from clusterns.cli.options import (
     TruncateDim,
 )
 from clusterns.console import answer_json, answers
+
+if TYPE_CHECKING:
+    from clusterns.vectors.hits import Hit
 
 
 def search(
@@ -52,7 +55,7 @@ def search(
     device: Device = None,
     dtype: Dtype = DType.float32,
 ) -> None:
-    """Find the texts nearest to a query.
+    """Find the texts nearest to a query. What has the same text is one answer.
 
     The first search embeds the text and keeps the vectors: those of a run in RUN/index, others in
     the cache (~/.cache/clusterns, or where CLUSTERNS_CACHE says).
@@ -85,5 +88,11 @@ def search(
     table = Table("score", "name", "text") if named else Table("score", "text")
     for hit in hits:
         text = f"row {hit.row:,}" if hit.text is None else hit.text
-        table.add_row(f"{hit.score:.3f}", *([hit.name or "", text] if named else [text]))
+        table.add_row(f"{hit.score:.3f}", *([_names(hit), text] if named else [text]))
     answers.print(table)
+
+
+def _names(hit: Hit) -> str:
+    """What an answer is called, and how many others have its text."""
+    more = f" and {len(hit.also):,} more" if hit.also else ""
+    return f"{hit.name or ''}{more}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from clusterns.vectors.encode import encode_corpus
 from clusterns.vectors.fingerprint import fingerprint
 from clusterns.vectors.folder import VectorFolder
 from clusterns.vectors.given import GivenTexts
+from clusterns.vectors.hits import Hit, one_a_text
 from clusterns.vectors.manifest import COMPLETE, MANIFEST
 from clusterns.vectors.nearest import Rows, Vectors, all_nearest, nearest, unit
 from clusterns.vectors.settings import Loading
@@ -30,19 +30,6 @@ VECTORS, ROWS, LISTS, FACTS = "vectors.npy", "rows.arrow", "lists.faiss", "index
 EXACT_UP_TO = 200_000  # texts
 # All texts against all others grow with the square.
 EXACT_NEIGHBOURS_UP_TO = 30_000
-
-
-@dataclass(frozen=True)
-class Hit:
-    """One answer."""
-
-    score: float
-    """Cosine of query and text."""
-    row: int
-    text: str | None
-    """None where the folder keeps no text."""
-    name: str | None
-    """Its id, where it has one of its own."""
 
 
 class Index:
@@ -160,14 +147,19 @@ class Index:
         return Index.open(self.folder)
 
     def search(self, model: SentenceTransformer, query: str, top: int = 10) -> list[Hit]:
-        """The ``top`` texts nearest to ``query``, in words."""
-        vector = model.encode_query([query], show_progress_bar=False)
-        scores, rows = self.nearest(np.asarray(vector, dtype=np.float32), top)
-        return [
-            self.hit(row, score)
-            for score, row in zip(scores[0].tolist(), rows[0].tolist(), strict=True)
-            if row >= 0
-        ]
+        """The ``top`` texts nearest to ``query``, in words; what has the same text is one answer."""
+        vector = np.asarray(model.encode_query([query], show_progress_bar=False), dtype=np.float32)
+        asked = top
+        while True:
+            scores, rows = self.nearest(vector, asked)
+            hits = one_a_text(
+                self.hit(row, score)
+                for score, row in zip(scores[0].tolist(), rows[0].tolist(), strict=True)
+                if row >= 0
+            )
+            if len(hits) >= top or asked >= len(self):
+                return hits[:top]
+            asked = min(4 * asked, len(self))
 
     def hit(self, row: int, score: float) -> Hit:
         """A row as an answer."""
