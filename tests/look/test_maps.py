@@ -31,6 +31,11 @@ def test_a_map_is_turned_back_onto_another() -> None:
     assert np.allclose(turned(mirrored.astype(np.float32), points), points, atol=1e-4)
 
 
+def test_a_map_that_has_nothing_to_do_with_another_is_as_wide() -> None:
+    points, onto = np.random.default_rng(0).normal(size=(2, 500, 2)).astype(np.float32)
+    assert np.std(turned(9 * points, onto)) == pytest.approx(np.std(onto), rel=0.02)
+
+
 def test_places_for_the_page_keep_their_shape() -> None:
     places = quantised(np.array([[0, 0], [4, 0], [4, 2], [2, 1]], dtype=np.float32)).astype(int)
     assert places[0, 0] == 0

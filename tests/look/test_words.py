@@ -27,6 +27,15 @@ def test_scores_by_hand() -> None:
     assert scores[1].tolist() == [0, 0, 0]
 
 
+def test_of_two_groups_a_common_word_has_to_be_twice_as_frequent() -> None:
+    # Word 0 is common and in half as many again, word 1 common and thrice as frequent, word 2 rare.
+    table = np.array([[60, 60, 3], [40, 20, 2]], dtype=np.float32)
+    scores = class_tf_idf(table, np.array([100, 100]))
+    assert scores[:, 0].tolist() == [0, 0]
+    assert scores[0, 1] == pytest.approx(0.6 * np.log(0.6 / 0.4))
+    assert scores[0, 2] > 0
+
+
 def test_typical_words_leave_out_what_all_groups_say() -> None:
     texts = [f"the {word} of it {i}x" for word in ("ship", "judge", "cell") for i in range(20)]
     groups = np.repeat([0, 1, 2], 20)

@@ -44,11 +44,15 @@ def pca(vectors: NDArray[np.float32]) -> Points:
 
 
 def turned(points: Points, onto: Points) -> Points:
-    """``points`` moved, turned, mirrored and scaled to lie as near to ``onto`` as they can."""
+    """``points`` moved, turned and mirrored to lie as near to ``onto`` as they can, and as wide.
+
+    The scale that brings them nearest would make a map that has little to do with the other one
+    vanish in a dot.
+    """
     here, there = points - points.mean(axis=0), onto - onto.mean(axis=0)
-    u, singular, vt = np.linalg.svd(here.T.astype(np.float64) @ there)
-    spread = float((here.astype(np.float64) ** 2).sum())
-    scale = singular.sum() / spread if spread > 0 else 1.0
+    u, _, vt = np.linalg.svd(here.T.astype(np.float64) @ there)
+    spread = [float((part.astype(np.float64) ** 2).sum()) for part in (here, there)]
+    scale = (spread[1] / spread[0]) ** 0.5 if spread[0] > 0 else 1.0
     return ((here @ (u @ vt)) * scale + onto.mean(axis=0)).astype(np.float32)
 
 

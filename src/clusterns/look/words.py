@@ -22,6 +22,8 @@ MOST_WORDS = 50_000
 # A word is a stop word above so much of the largest spread over the groups that it can have; one
 # that more than so many sentences have, earlier.
 EVERYWHERE, COMMON, COMMON_EVERYWHERE = 0.9, 0.03, 0.7
+# Of two groups a common word has to be twice as frequent in one to be more than a stop word.
+TWICE = 0.918
 
 
 def words_of(text: str) -> list[str]:
@@ -113,13 +115,16 @@ def class_tf_idf(table: NDArray[np.float32], sizes: NDArray[np.int64]) -> NDArra
     lift = np.log(np.maximum(shares, 1e-12) / np.maximum(mean, 1e-12))
     scores = np.where((shares > 0) & (table > 1), shares * np.maximum(lift, 0), 0.0)
     common = table.sum(axis=0) > COMMON * sizes.sum()
-    stop = _spread(shares) > np.where(common, COMMON_EVERYWHERE, EVERYWHERE)
+    two = len(shares) < 3
+    stop = _spread(shares) > np.where(
+        common, TWICE if two else COMMON_EVERYWHERE, 1.0 if two else EVERYWHERE
+    )
     return np.where(stop, 0.0, scores)
 
 
 def _spread(shares: NDArray[np.float64]) -> NDArray[np.float64]:
     """How evenly the groups use each word: the entropy over groups, 1 at the most."""
-    if len(shares) < 3:
+    if len(shares) < 2:
         return np.zeros(shares.shape[1])
     share = shares / np.maximum(shares.sum(axis=0), 1e-12)
     entropy = -(share * np.log(np.maximum(share, 1e-12))).sum(axis=0)

@@ -12,7 +12,18 @@ let scene, topics, change, views = [], panels;
 const state = { model: 0, kind: "pca", colour: "topic", tab: "found", topic: null, sentence: null, selection: null, found: null };
 
 const dark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-const topicName = (topic) => topic < 0 ? "belongs nowhere" : scene.topics[topic]?.words.slice(0, 2).join(" · ") || `topic ${topic}`;
+const topicName = (topic) => topic < 0 ? "belongs nowhere" : scene.names[topic] || `topic ${topic}`;
+
+// Two words for each topic; where a larger one has them already, the first and a later one.
+function topicNames(topics) {
+  const taken = new Set();
+  return topics.map(({ words: [first, ...others] }) => {
+    const names = first ? [...others.map((other) => `${first} · ${other}`), first] : [];
+    const name = names.find((one) => !taken.has(one));
+    taken.add(name);
+    return name;
+  });
+}
 
 // ---- the map
 
@@ -338,6 +349,7 @@ async function begin() {
     [scene, topics] = await Promise.all([get("api/scene"), numbers("api/topics", Int16Array)]);
     if (scene.change) change = await numbers("api/change", Uint8Array);
   } catch (error) { return fail(error); }
+  scene.names = topicNames(scene.topics);
   state.kind = scene.kinds.at(-1);
   $("title").textContent = scene.title;
   document.title = `${scene.title} · clusterns`;

@@ -128,12 +128,13 @@ export class MapView {
     this.draw();
   }
 
-  // Bring a sentence into view, without a jump where it is in view already.
+  // Bring a sentence into view, and move no further than that.
   show(point) {
     if (!this.camera) return;
-    const [x, y] = this.screen(point), { width, height } = this.under, edge = 60 * this.ratio;
-    if (x > edge && y > edge && x < width - edge && y < height - edge) return;
-    this.look({ ...this.camera, x: this.target[2 * point], y: this.target[2 * point + 1] });
+    const [x, y] = this.at(this.target[2 * point], this.target[2 * point + 1]), edge = 60 * this.ratio;
+    const beyond = (at, size) => Math.min(0, at - edge) + Math.max(0, at - size + edge);
+    const dx = beyond(x, this.under.width), dy = beyond(y, this.under.height), { scale } = this.camera;
+    if (dx || dy) this.look({ x: this.camera.x + dx / scale, y: this.camera.y + dy / scale, scale });
   }
 
   screen(point) {

@@ -44,7 +44,8 @@ export class Panels {
     event.preventDefault();
   }
 
-  row(sentence, { rank, score, mark, note } = {}) {
+  // quiet: the heading above the rows says already what became of them
+  row(sentence, { rank, score, mark, note, quiet } = {}) {
     const { id, text, name, topic } = sentence, { context } = this;
     const marks = { gained: "new", lost: "lost" };
     return element("li", {},
@@ -61,7 +62,7 @@ export class Panels {
         element("span", { class: "facts" },
           dot(context.colourOf(topic)),
           element("span", {}, score === undefined ? context.topicName(topic) : score.toFixed(3)),
-          marks[mark] ? element("b", { class: mark }, marks[mark]) : null,
+          marks[mark] && !quiet ? element("b", { class: mark }, marks[mark]) : null,
           note ? element("span", {}, note) : null))));
   }
 
@@ -168,7 +169,7 @@ export class Panels {
         [`No longer near (${names[1]})`, of(second, "lost"), "lost"],
       ]) {
         if (hits.length) parts.push(element("h2", { class: mark }, `${title} · ${hits.length}`),
-          this.list(hits.map((hit) => this.row(hit, { score: hit.score, mark })), title));
+          this.list(hits.map((hit) => this.row(hit, { score: hit.score, mark, quiet: true })), title));
       }
     }
     this.fill(...parts);
