@@ -50,6 +50,7 @@ async function arrange() {
   place.classList.toggle("both", models.length > 1);
   models.forEach((model, n) => {
     views[n].rename(models.length > 1 ? scene.models[model].name : "");
+    views[n].covered = innerWidth > 720 ? 0 : $("tools").offsetHeight; // a phone's map is small
     views[n].lassoing = $("lasso").getAttribute("aria-pressed") === "true";
     views[n].place(all[n], true);
   });

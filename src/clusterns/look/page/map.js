@@ -22,6 +22,7 @@ export class MapView {
     this.xy = new Float32Array(0);
     this.colours = new Uint32Array(0);
     this.faded = null;
+    this.covered = 0; // pixels at the top that buttons lie on
     this.camera = null;
     this.marks = { hits: [], chosen: -1, kept: [], gained: [], lost: [] };
     this.hovered = -1;
@@ -104,11 +105,11 @@ export class MapView {
       const edge = Math.floor(values.length * 0.005);
       return [values[edge], values[values.length - 1 - edge]];
     };
-    const [left, right] = range(xs), [top, bottom] = range(ys);
+    const [left, right] = range(xs), [top, bottom] = range(ys), covered = this.covered * this.ratio;
     const scale = 0.86 * Math.min(
-      this.under.width / Math.max(right - left, 1e-3), this.under.height / Math.max(bottom - top, 1e-3));
+      this.under.width / Math.max(right - left, 1e-3), (this.under.height - covered) / Math.max(bottom - top, 1e-3));
     this.fitScale = scale;
-    this.look({ x: (left + right) / 2, y: (top + bottom) / 2, scale }, true);
+    this.look({ x: (left + right) / 2, y: (top + bottom - covered / scale) / 2, scale }, true);
   }
 
   look(camera, fitted = false) {
@@ -244,7 +245,10 @@ export class MapView {
     context.font = `600 ${12 * r}px system-ui, sans-serif`;
     this.labels.forEach(({ text, colour }, n) => {
       if (!this.labelPlaces[n]) return;
-      const [x, edge] = this.at(...this.labelPlaces[n]), y = edge - 11 * r, width = context.measureText(text).width + 14 * r;
+      const [middle, edge] = this.at(...this.labelPlaces[n]), y = edge - 11 * r, width = context.measureText(text).width + 14 * r;
+      // A name at the edge is moved in, not cut off.
+      const inside = middle > 0 && middle < this.over.width;
+      const x = inside ? Math.min(this.over.width - width / 2, Math.max(width / 2, middle)) : middle;
       const box = [x - width / 2, y - 10 * r, x + width / 2, y + 10 * r];
       if (box[2] < 0 || box[3] < 0 || box[0] > this.over.width || box[1] > this.over.height) return;
       if (taken.some((t) => box[0] < t[2] && box[2] > t[0] && box[1] < t[3] && box[3] > t[1])) return;
