@@ -133,6 +133,17 @@ def test_a_text_or_model_that_is_gone_does_not_cost_the_report(
     assert "0.1000 → 0.3000" in page
 
 
+def test_where_clustering_never_started_it_is_said(tiny_bert: Path, tmp_path: Path) -> None:
+    never = "Clustering never started in this run."
+    for method, expected in {"clusterns": True, "simcse": False}.items():
+        folder = RunFolder(finished_run(tmp_path / method, tiny_bert, method=method))
+        assert never not in make_report([folder.path], examined=False).read_text("utf-8")
+        results = json.loads(folder.results_file.read_text())
+        folder.results_file.write_text(json.dumps({**results, "clustering_started_at": None}))
+        page = make_report([folder.path], examined=False).read_text("utf-8")
+        assert (never in page) is expected
+
+
 def test_an_unfinished_run_is_one_sentence(tiny_bert: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no run"):
         read_story(tmp_path)
