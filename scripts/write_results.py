@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import yaml
 from scipy.stats import spearmanr
 
+from clusterns.methods.adapting import told
 from clusterns.quickstart.proof import FIGURES
 
 ROOT = Path(__file__).parents[1]
@@ -40,6 +42,7 @@ def main() -> None:
     fill("README.md", "speed", speed())
     fill("docs/prompts.md", "runs", table_of_runs("prompt"))
     fill("docs/methods.md", "methods", table_of_methods())
+    fill("docs/adapt.md", "shares", shares())
     fill("docs/adapt.md", "adapt", adaptations())
     fill("docs/adapt.md", "rivals", rivals())
     fill("docs/validation.md", "tracking", tracking())
@@ -71,6 +74,14 @@ def change(cells: list[dict[str, Any]], key: str) -> str:
     before, mean = cells[0]["before"][key], sum(after) / len(after)
     spread = f" ({min(after):.1f} to {max(after):.1f})" if len(after) > 1 else ""
     return f"{before:.1f} -> {mean:.1f}{spread}"
+
+
+def shares() -> str:
+    """The end of one run, as it is shown."""
+    facts = json.loads((RESULTS / "adapt" / "Tweet-adapt-1.json").read_text("utf-8"))["facts"]
+    measured = {float(share): found for share, found in facts["measured"].items()}
+    refused = {float(share): why for share, why in facts["refused"].items()}
+    return indent(told(facts["purpose"], measured, refused, facts["share"]), "    ")
 
 
 def adaptations() -> str:

@@ -95,7 +95,7 @@ def test_a_planted_domain_gains_and_general_text_stays(
     assert np.corrcoef(before, after)[0, 1] > 0.98
     # What belongs to the model stays with it.
     assert adapted.prompts["query"] == "about: "
-    assert adapted.encode(["a title"]).shape == (1, start.encode(["a title"]).shape[1])
+    assert adapted.encode(["a title"]).shape == (1, 64)
     assert [type(module) for module in adapted] == [type(module) for module in start]
     moved = {
         name.partition("encoder.layer.")[2][0]

@@ -26,7 +26,7 @@ def test_the_best_allowed_share_is_taken() -> None:
     assert choose(measured, {1.0: "too far"}) == 0.5
     assert choose(measured, {0.5: "too far", 1.0: "too far"}) == 0.0
     assert choose({0.0: found(0.2), 0.5: found(0.2), 1.0: found(0.1)}, {}) == 0.0
-    lines = told(measured, {1.0: "too far"}, 0.5).splitlines()
+    lines = told("search", measured, {1.0: "too far"}, 0.5).splitlines()
     assert "taken" in lines[2]
     assert "refused, too far" in lines[3]
 
@@ -93,6 +93,10 @@ def test_rows_of_topics_have_general_text_below_them() -> None:
     assert rows.column_names == ["text"]
     assert rows["text"][:20] == own
     assert len(rows) == 30
+    assert not set(rows["text"][20:]) & set(own)
+    many = load_recipe("adapt-topics", {"replay": 300})
+    assert len(many.general_rows(20)) == 6000  # type: ignore[attr-defined]
+    assert len(set(many.general_lines(20))) == 2000  # type: ignore[attr-defined]
     alone = get_method("smoothed").rows(
         load_recipe("adapt-topics", {"replay": 0}), Dataset.from_dict({"text": own})
     )

@@ -8,7 +8,7 @@ itself is always allowed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -27,7 +27,7 @@ class AdaptingSettings(Recipe):
 
     places: ClassVar[tuple[str, ...]] = ("general",)
 
-    shares: tuple[float, ...] = (0.25, 0.5, 0.75, 1.0)
+    shares: tuple[Annotated[float, Field(gt=0, le=1)], ...] = (0.25, 0.5, 0.75, 1.0)
     """How far of the way from the start to the trained model the final one may lie."""
     keep: float = Field(0.98, ge=0, le=1)
     """On general text, similarities must agree with the start's at least so far (Spearman)."""
@@ -53,13 +53,13 @@ class Adapting(Method):
         recipe, start = ending.recipe, ending.start()
         assert isinstance(recipe, AdaptingSettings)
         measured = {0.0: dict(ending.evaluator(start))}
-        for share in sorted(set(recipe.shares) - {0.0}):
+        for share in sorted(set(recipe.shares)):
             measured[share] = dict(ending.evaluator(between(start, ending.model, share)))
         refused = {
             share: why for share, found in measured.items() if (why := refusal(recipe, found))
         }
         chosen = choose(measured, refused)
-        say(told(measured, refused, chosen))
+        say(told(self.purpose, measured, refused, chosen))
         facts = {
             "purpose": self.purpose,
             "share": chosen,
@@ -86,16 +86,20 @@ def choose(measured: Mapping[float, Mapping[str, float]], refused: Mapping[float
 
 
 def told(
-    measured: Mapping[float, Mapping[str, float]], refused: Mapping[float, str], chosen: float
+    purpose: str,
+    measured: Mapping[float, Mapping[str, float]],
+    refused: Mapping[float, str],
+    chosen: float,
 ) -> str:
     """What was gained, given up and refused, a line for each share."""
-    lines = ["share of the way   for the purpose   kept of own text   kept of general text"]
+    gain = "MRR of search" if purpose == "search" else "moved"
+    lines = [f"share of the way   {gain:>13}   kept of own text   kept of general text"]
     for share, found in sorted(measured.items()):
         verdict = "  <- taken" if share == chosen else ""
         if share and share in refused:
             verdict = f"  refused, {refused[share]}"
         lines.append(
-            f"{share:>16.2f}   {found[PURPOSE]:>15.4f}   {found[KEPT]:>16.3f}   "
+            f"{share:>16.2f}   {found[PURPOSE]:>13.3f}   {found[KEPT]:>16.3f}   "
             f"{found[KEPT_GENERAL]:>20.3f}{verdict}"
         )
     return "\n".join(lines)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from clusterns.corpus.taken import taken
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from clusterns.losses.targets import Targets
 
 TARGETS = "targets.npy"
+# Distinct lines: a run learns from fewer, and each has to be embedded.
+MOST_GENERAL = 2000
 
 
 @part("targets")
@@ -54,9 +57,15 @@ class SmoothedSettings(AdaptingSettings):
     replay: float = Field(0.5, ge=0)
     """Rows of general text for each row of the text, whose vectors are to stay."""
 
-    def general_rows(self, count: int) -> list[str]:
-        """The general text that is learned beside ``count`` rows."""
-        return replayed_text(self.general, self.base, round(self.replay * count), self.seed)
+    def general_lines(self, count: int) -> list[str]:
+        """The distinct general text that is learned beside ``count`` rows."""
+        wanted = min(round(self.replay * count), MOST_GENERAL)
+        return replayed_text(self.general, self.base, wanted, self.seed)
+
+    def general_rows(self, count: int) -> NDArray[np.int64]:
+        """Which of these lines stands in each row of general text: all in turn."""
+        lines = min(round(self.replay * count), MOST_GENERAL)
+        return np.resize(np.arange(lines), round(self.replay * count))
 
 
 @method
@@ -101,10 +110,8 @@ class Smoothed(Adapting):
 
         assert isinstance(recipe, SmoothedSettings)
         own = super().rows(recipe, dataset)
-        general = recipe.general_rows(len(own))
-        if not general:
-            return own
-        return concatenate_datasets([own, Dataset.from_dict({"text": general}).cast(own.features)])
+        general = Dataset.from_dict({"text": recipe.general_lines(len(own))}, features=own.features)
+        return concatenate_datasets([own, general.select(recipe.general_rows(len(own)))])
 
     def fit(self, context: Context) -> None:
         """Vectors of all rows by the start, smoothed where they are the text's own."""
@@ -113,8 +120,8 @@ class Smoothed(Adapting):
         recipe, own = context.recipe, len(context.texts)
         assert context.folder is not None
         assert isinstance(recipe, SmoothedSettings)
-        rows = [*taken(context.texts, range(own)), *recipe.general_rows(own)]
-        vectors = context.embed(rows, progress=not context.quiet).float().cpu().numpy()
+        texts = [*taken(context.texts, range(own)), *recipe.general_lines(own)]
+        vectors = context.embed(texts, progress=not context.quiet).float().cpu().numpy()
         targets = smoothed(
             vectors[:own],
             neighbours=recipe.target_neighbours,
@@ -125,4 +132,7 @@ class Smoothed(Adapting):
             seed=recipe.seed,
             progress=not context.quiet,
         )
-        np.save(context.folder / TARGETS, np.concatenate([targets, vectors[own:]]))
+        np.save(
+            context.folder / TARGETS,
+            np.concatenate([targets, vectors[own:][recipe.general_rows(own)]]),
+        )
