@@ -22,10 +22,10 @@ from clusterns.files import read_json, whole_file, write_json
 
 NAMES = (
     "training", "clustering", "cost", "encoding", "evaluation", "memory", "scale", "waiting", "look",
-    "similar",
+    "similar", "adapt",
 )  # fmt: skip
 # Those that would hold each other up on two cores are measured on one.
-ONE_THREAD = ("evaluation", "scale", "similar")
+ONE_THREAD = ("evaluation", "scale", "similar", "adapt")
 
 
 def module(name: str) -> ModuleType:

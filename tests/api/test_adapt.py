@@ -81,6 +81,7 @@ def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 SMALL: dict[str, Any] = {
     "max_steps": 20, "eval_steps": 20, "batch_size": 48, "heldout": 60, "learning_rate": 3e-4, "target_clusters": 5,
+    "keep": 0.98, "shares": [0.25, 0.5],
 }  # fmt: skip
 
 
