@@ -144,6 +144,22 @@ def test_where_clustering_never_started_it_is_said(tiny_bert: Path, tmp_path: Pa
         assert (never in page) is expected
 
 
+def test_an_adaptation_shows_how_far_it_went(tiny_bert: Path, tmp_path: Path) -> None:
+    folder = finished_run(tmp_path / "adapted", tiny_bert)
+    found = {"purpose": 0.1, "kept": 0.93, "kept_general": 0.99}
+    facts = {
+        "purpose": "topics", "share": 0.5, "measured": {"0.0": found, "0.5": found, "1.0": found},
+        "refused": {"1.0": "own text: 0.800 kept"},
+    }  # fmt: skip
+    results = RunFolder(folder).results_file
+    results.write_text(json.dumps({**json.loads(results.read_text()), "facts": facts}))
+    page = make_report([folder]).read_text()
+    assert "50 %" in page
+    assert "refused, own text: 0.800 kept" in page
+    assert "0.930, 0.990" in page
+    assert "heldout halves mrr, before and after" not in page
+
+
 def test_an_unfinished_run_is_one_sentence(tiny_bert: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no run"):
         read_story(tmp_path)
