@@ -17,6 +17,7 @@ from sentence_transformers import (
 )
 
 from clusterns import load_base, train
+from clusterns.encoder.dropout import set_dropout
 from clusterns.encoder.fitting import whiten
 from clusterns.encoder.layers import train_last_layers
 
@@ -32,7 +33,7 @@ def contrastive(**changes: Any) -> Rival:
     ) -> SentenceTransformer:
         settings = {
             "max_steps": STEPS, "eval_steps": STEPS, "batch_size": BATCH, "learning_rate": RATE, "patience": 0,
-            "train_layers": 2, "heldout": 100, **changes,
+            "train_layers": 2, "heldout": 100, "max_length": 128, **changes,
         }  # fmt: skip
         train(corpus, output, base=name, seed=seed, settings=settings, column="text", quiet=True)
         return SentenceTransformer(str(output / "checkpoints" / f"checkpoint-{STEPS}"))
@@ -48,6 +49,8 @@ def peer(loss_of: Callable[[SentenceTransformer, str], Any], noisy: bool) -> Riv
     ) -> SentenceTransformer:
         model = load_base(name)
         loss = loss_of(model, name)
+        if noisy:
+            set_dropout(model, 0.0)
         train_last_layers(model, 2)  # afterwards: TSDAE ties weights, which unfreezes them
         rows = {
             "anchor": [deleted(text, seed) for text in texts] if noisy else list(texts),

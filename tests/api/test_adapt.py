@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from clusterns import adapt
+from clusterns import adapt, train
 from clusterns.encoder.base import load_base
 from clusterns.encoder.fitting import whiten
 from clusterns.errors import UserError
@@ -125,7 +125,7 @@ def documents(path: Path) -> Path:
     """Paragraphs of three sentences about one thing that has a name of its own."""
     generator = random.Random(0)
     paragraphs = []
-    for number in range(150):
+    for number in range(260):
         own = f"{generator.choice(GENERAL)} {generator.choice(TOPICS[number % 5].split())}"
         paragraphs.append(
             "\n".join(f"{' '.join(generator.choices(COMMON, k=5))} {own} {n}" for n in "abc")
@@ -143,7 +143,7 @@ def test_search_learns_from_paragraphs_and_goes_on_after_a_kill(
         "max_steps": 20,
         "eval_steps": 4,
         "batch_size": 32,
-        "heldout": 45,
+        "heldout": 78,
         "keep": 0.5,
         "keep_own": 0.5,
     }
@@ -181,10 +181,47 @@ def test_search_learns_from_paragraphs_and_goes_on_after_a_kill(
     assert record["facts"]["purpose"] == "search"
 
 
+def test_a_resume_is_of_the_same_run(
+    good: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    general = tmp_path / "general.txt"
+    general.write_text(
+        "".join(f"a general sentence about {word} {n}\n" for n, word in enumerate(GENERAL * 4))
+    )
+    call: dict[str, Any] = {
+        "base": good,
+        "column": "title",
+        "general": general,
+        "settings": SMALL,
+        "quiet": True,
+    }
+
+    def killed(self: ContrastiveTrainer, *args: Any, **kwargs: Any) -> Any:
+        raise InterruptedError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ContrastiveTrainer, "training_step", killed)
+        with pytest.raises(InterruptedError):
+            adapt(corpus, tmp_path / "run", **call)
+    general.write_text(general.read_text() + "one more general sentence\n")
+    with pytest.raises(UserError, match="not the text"):
+        adapt(corpus, tmp_path / "run", **call, resume=True)
+    train(
+        corpus,
+        tmp_path / "other",
+        column="title",
+        settings={"max_steps": 1, "eval_steps": 1},
+        quiet=True,
+    )
+    with pytest.raises(UserError, match="not begun by `clusterns adapt`"):
+        adapt(None, tmp_path / "other", resume=True)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"base": None}, "name the sentence encoder"),
+        ({"purpose": "poems"}, "topics, search"),
         ({"base": "minibert"}, "clusterns train"),
         ({"general": "nowhere.txt"}, "--general nowhere.txt"),
         ({"purpose": "search"}, "best left as it is"),

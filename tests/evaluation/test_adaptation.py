@@ -40,7 +40,7 @@ def evaluator(documents: np.ndarray | None = None) -> AdaptationEvaluator:
 def test_the_start_keeps_everything() -> None:
     found = evaluator()(Model())  # type: ignore[arg-type]
     assert found["kept"] == found["kept_general"] == 1.0
-    assert found["purpose"] == 0.0
+    assert found["moved"] == 0.0
 
 
 def test_what_is_kept_is_the_correlation_of_similarities() -> None:
@@ -51,7 +51,7 @@ def test_what_is_kept_is_the_correlation_of_similarities() -> None:
         rows = [v / np.linalg.norm(v) for v in model.encode(GENERAL)]
         similarities.append([rows[i] @ rows[j] for i, j in pairs])
     assert found["kept_general"] == pytest.approx(spearmanr(*similarities).statistic, abs=1e-4)
-    assert found["purpose"] == pytest.approx(1 - found["kept"])
+    assert found["moved"] == pytest.approx(1 - found["kept"])
     assert 0.3 < found["kept"] < 0.99
 
 
@@ -63,8 +63,8 @@ def test_search_is_how_well_a_sentence_finds_its_document() -> None:
             return super().encode([text.split()[-1] for text in inputs], **options)
 
     documents = np.arange(40) // 2
-    assert evaluator(documents)(Documents())["purpose"] == pytest.approx(1, abs=0.06)  # type: ignore[arg-type]
-    assert evaluator(documents)(Model())["purpose"] < 0.7  # type: ignore[arg-type]
+    assert evaluator(documents)(Documents())["search_mrr"] == pytest.approx(1, abs=0.06)  # type: ignore[arg-type]
+    assert evaluator(documents)(Model())["search_mrr"] < 0.7  # type: ignore[arg-type]
 
 
 def test_too_little_text_is_refused() -> None:

@@ -35,6 +35,7 @@ def test_what_is_lost_is_refused_with_the_figure() -> None:
     recipe = load_recipe("adapt-topics", {"keep": 0.9, "keep_own": 0.8})
     assert refusal(recipe, found(1, 0.85, 0.95)) == ""  # type: ignore[arg-type]
     assert "general text: 0.890" in refusal(recipe, found(1, 0.85, 0.89))  # type: ignore[arg-type]
+    assert "nan" in refusal(recipe, found(1, 0.9, float("nan")))  # type: ignore[arg-type]
     assert "own text: 0.790" in refusal(recipe, found(1, 0.79, 0.95))  # type: ignore[arg-type]
 
 

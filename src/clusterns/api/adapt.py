@@ -1,8 +1,9 @@
-"""A good model and a pile of text in, a model for that text out, never a worse one: ``clusterns adapt``."""
+"""A good model and a pile of text in, a model for that text out: ``clusterns adapt``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -11,6 +12,7 @@ from clusterns.corpus.columns import Columns
 from clusterns.corpus.sources import FileSource, find_sources
 from clusterns.encoder.locate import is_sentence_transformer, resolve_base
 from clusterns.errors import UserError
+from clusterns.methods.adapting import AdaptingSettings
 
 Purpose = Literal["topics", "search"]
 RECIPES: dict[Purpose, str] = {"topics": "adapt-topics", "search": "adapt-search"}
@@ -86,8 +88,22 @@ def plan_adaptation(
     """Check all that can be checked in no time; the arguments are those of :func:`adapt`."""
     named = {"general": None if general is None else str(general), "keep": keep}
     changes = {**(settings or {}), **{k: v for k, v in named.items() if v is not None}}
+    if purpose not in RECIPES:
+        raise UserError(f"purpose {purpose!r}: choose one of {', '.join(RECIPES)}.")
+    names = [corpus] if isinstance(corpus, str | Path) else list(corpus or [])
+    if purpose == "search" and document is None and names and _is_plain(names, column):
+        document = "paragraph"
+    plan = partial(
+        plan_training, names, output, base=base, seed=seed, settings=changes, column=column,
+        document=document, split_sentences=split_sentences,
+    )  # fmt: skip
     if resume:
-        return plan_training(corpus, output, seed=seed, settings=changes, resume=True)
+        resumed = plan(resume=True)
+        if not isinstance(resumed.recipe, AdaptingSettings):
+            raise UserError(f"--resume: {output} was not begun by `clusterns adapt`.")
+        return resumed
+    if not names:
+        raise UserError("name your text: clusterns adapt CORPUS --base MODEL --output DIR.")
     if base is None:
         raise UserError(
             "name the sentence encoder to adapt: --base sentence-transformers/all-MiniLM-L6-v2, or a folder."
@@ -99,13 +115,7 @@ def plan_adaptation(
             f"--base {base} is a raw encoder, which has nothing to keep: train it with `clusterns train`, "
             "or name a SentenceTransformer."
         )
-    names = [corpus] if isinstance(corpus, str | Path) else list(corpus or [])
-    if purpose == "search" and document is None and names and _is_plain(names, column):
-        document = "paragraph"
-    return plan_training(
-        names, output, base=base, recipe=RECIPES[purpose], seed=seed, settings=changes,
-        column=column, document=document, split_sentences=split_sentences,
-    )  # fmt: skip
+    return plan(recipe=RECIPES[purpose])
 
 
 def _is_plain(names: Sequence[str | Path], column: str | None) -> bool:

@@ -175,12 +175,19 @@ class TrainingPlan:
         self._say_truncation(heldout["text"][:])
         facts = {
             "reading": self.reading,
-            "fingerprint": text.fingerprint,
+            "fingerprint": text.fingerprint + self._fingerprint_of_general(),
             "counts": text.report.as_dict(),
             "training": len(rows),
             "heldout": len(heldout),
         }
         return rows, heldout, facts
+
+    def _fingerprint_of_general(self) -> str:
+        """What tells the general text of an adaptation apart, where it is the user's own."""
+        from clusterns.corpus.prepare import prepare_corpus
+
+        general = getattr(self.recipe, "general", "")
+        return f" {prepare_corpus([general], progress=False).fingerprint}" if general else ""
 
     def _say_base(self) -> None:
         """Say what is known beforehand about a start from this base."""

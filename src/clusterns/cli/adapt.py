@@ -1,4 +1,4 @@
-"""``clusterns adapt``: a good model and your text in, a model for that text out, never a worse one."""
+"""``clusterns adapt``: a good model and your text in, a model for that text out."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def adapt(
     no_report: NoReport = False,
     quiet: Quiet = False,
 ) -> None:
-    """Adapt a good sentence encoder to your text, without labels, and never end worse.
+    """Adapt a good sentence encoder to your text, without labels, and keep what it knew.
 
     Titles of a shop or a forum:   clusterns adapt titles.csv --column title --base MODEL --output runs/titles
 

@@ -15,10 +15,10 @@ def between(
     """The model whose weights lie ``share`` of the way from ``start`` to ``trained``; 0 and 1 are theirs
     exactly. Both stay as they are."""
     made = deepcopy(start)
-    towards = trained.state_dict()
+    before, after = start.state_dict(), trained.state_dict()
     for name, own in made.state_dict().items():
-        other = towards[name].to(own.device)
-        if own.is_floating_point() and not torch.equal(own, other):
-            # Written so that both ends come out exactly.
-            own.copy_(other if share == 1 else torch.lerp(own, other.to(own.dtype), share))
+        other = after[name].to(own)
+        if own.is_floating_point() and not torch.equal(before[name], other):
+            # From the start's own value: tied weights come twice. And so that share 1 is exact.
+            own.copy_(other if share == 1 else torch.lerp(before[name], other, share))
     return made

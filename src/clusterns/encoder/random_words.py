@@ -1,13 +1,14 @@
 """Text that is about nothing: random words of a tokeniser's own vocabulary.
 
 A model that must not forget how it reads everything else needs everything else to be kept in place. Words
-that its vocabulary has, the frequent ones more often, touch all of it, in every language it knows, and
-need no file.
+that its vocabulary has, the frequent ones more often, touch all of it, whatever its languages, and need
+no file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from unicodedata import category
 
 import numpy as np
 from transformers import PreTrainedTokenizerBase
@@ -16,6 +17,8 @@ from clusterns.errors import UserError
 
 # Shorter and longer lines, as sentences are.
 FEWEST_WORDS, MOST_WORDS = 4, 24
+# How vocabularies of byte pairs and of SentencePiece mark the beginning of a word, where they do.
+WORD_STARTS = ("\u0120", "\u2581")
 # Zipf's law with an offset: the k-th word is drawn in proportion to 1 / (OFFSET + k).
 OFFSET = 10
 
@@ -40,7 +43,14 @@ def vocabulary_words(tokenizer: PreTrainedTokenizerBase) -> Sequence[str]:
     """The tokens that are words by themselves, in the order of the vocabulary, which is about that of
     their frequency."""
     special = set(tokenizer.all_special_tokens)
-    tokens = sorted(tokenizer.get_vocab().items(), key=lambda each: each[1])
-    plain = [token for token, _ in tokens if token not in special and not token.startswith("##")]
-    found = (tokenizer.convert_tokens_to_string([token]).strip() for token in plain)
-    return list(dict.fromkeys(word for word in found if len(word) > 1 and word.isalpha()))
+    known = sorted(tokenizer.get_vocab().items(), key=lambda each: each[1])
+    tokens = [token for token, _ in known if token not in special and not token.startswith("##")]
+    begin = [token for token in tokens if token.startswith(WORD_STARTS)]
+    found = (tokenizer.convert_tokens_to_string([token]).strip() for token in begin or tokens)
+    return list(dict.fromkeys(word for word in found if _is_word(word)))
+
+
+def _is_word(text: str) -> bool:
+    """Letters of any script with their marks; one letter is a word where it may stand for one."""
+    is_long_enough = len(text) > 1 or not text.isascii()
+    return is_long_enough and bool(text) and all(category(letter)[0] in "LM" for letter in text)

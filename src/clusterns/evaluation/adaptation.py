@@ -14,21 +14,22 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 
 from clusterns.errors import UserError
 from clusterns.evaluation.scores.halves import mean_reciprocal_rank
-from clusterns.methods.adapting import KEPT, KEPT_GENERAL, PURPOSE
+from clusterns.methods.adapting import KEPT, KEPT_GENERAL, MOVED
 from clusterns.methods.documents import partners
 from clusterns.vectors.nearest import Vectors, unit
 
 # Similarities of so many texts, all with all, tell how much of them is kept.
 MOST = 300
+FEWEST_PAIRS = 20
 
 
 class AdaptationEvaluator(BaseEvaluator):
     """Scores a model against the one that it began with.
 
     ``kept`` and ``kept_general``: Spearman correlation of the similarities of all pairs of held-out and of
-    general texts with those of the start. ``purpose``: for search, how well a held-out sentence finds
+    general texts with those of the start. What decides: ``search_mrr``, how well a held-out sentence finds
     another one of its document (mean reciprocal rank); for topics there is no score that can be relied on
-    without labels, and the purpose is how far the model went.
+    without labels, and it is how far the model went, ``moved``.
 
     Args:
         start: gives the model that the adaptation began with.
@@ -47,7 +48,7 @@ class AdaptationEvaluator(BaseEvaluator):
         batch_size: int = 64,
     ) -> None:
         super().__init__()
-        self.primary_metric = PURPOSE
+        self.primary_metric = MOVED if documents is None else "search_mrr"
         self.batch_size = batch_size
         self._start = start
         self._general = list(general)[:MOST]
@@ -55,10 +56,10 @@ class AdaptationEvaluator(BaseEvaluator):
         self._pairs = None if documents is None else _one_pair_a_document(documents)
         if self._pairs is None:
             self._heldout = self._heldout[:MOST]
-        elif len(self._pairs[0]) < 2:
+        elif len(self._pairs[0]) < FEWEST_PAIRS:
             raise UserError(
-                "no held-out document has two sentences: there is nothing to measure search by; give more "
-                "documents, or raise heldout."
+                f"{len(self._pairs[0])} of the documents kept out have two sentences, fewer than the "
+                f"{FEWEST_PAIRS} that search can be measured by: give more documents, or raise heldout."
             )
         if len(self._heldout) < 2:
             raise UserError(
@@ -77,7 +78,7 @@ class AdaptationEvaluator(BaseEvaluator):
         before_own, before_general = self._before
         kept = _agreement(own[:MOST], before_own[:MOST])
         metrics = {
-            PURPOSE: 1 - kept if self._pairs is None else self._search(own),
+            self.primary_metric: 1 - kept if self._pairs is None else self._search(own),
             KEPT: kept,
             KEPT_GENERAL: _agreement(general, before_general),
         }

@@ -1,4 +1,4 @@
-"""What methods that adapt a good model share: it ends between start and trained model, never worse.
+"""What methods that adapt a good model share: how far from its start it may end.
 
 The weights between the two are compared on text that training never saw. A share of the way is allowed
 where enough of what the start knew is kept; of those that are, the best for the purpose is taken. The start
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 # Names of what the judge of an adaptation measures.
-PURPOSE, KEPT, KEPT_GENERAL = "purpose", "kept", "kept_general"
+KEPT, KEPT_GENERAL, MOVED = "kept", "kept_general", "moved"
+# What decides among the models that are allowed, whatever its name in the log.
+PURPOSE = "purpose"
 
 
 class AdaptingSettings(Recipe):
@@ -52,9 +54,15 @@ class Adapting(Method):
 
         recipe, start = ending.recipe, ending.start()
         assert isinstance(recipe, AdaptingSettings)
-        measured = {0.0: dict(ending.evaluator(start))}
+        decides = str(ending.evaluator.primary_metric)
+
+        def measure(model: SentenceTransformer) -> dict[str, float]:
+            found = dict(ending.evaluator(model))
+            return {PURPOSE: found[decides], **{key: found[key] for key in (KEPT, KEPT_GENERAL)}}
+
+        measured = {0.0: measure(start)}
         for share in sorted(set(recipe.shares)):
-            measured[share] = dict(ending.evaluator(between(start, ending.model, share)))
+            measured[share] = measure(between(start, ending.model, share))
         refused = {
             share: why for share, found in measured.items() if (why := refusal(recipe, found))
         }
@@ -71,9 +79,10 @@ class Adapting(Method):
 
 def refusal(recipe: AdaptingSettings, found: Mapping[str, float]) -> str:
     """Why a model on the way is not allowed; empty where it is."""
-    if found[KEPT_GENERAL] < recipe.keep:
+    # Written so that what is not a number is refused.
+    if not found[KEPT_GENERAL] >= recipe.keep:
         return f"general text: {found[KEPT_GENERAL]:.3f} kept, keep = {recipe.keep:g}"
-    if found[KEPT] < recipe.keep_own:
+    if not found[KEPT] >= recipe.keep_own:
         return f"own text: {found[KEPT]:.3f} kept, keep_own = {recipe.keep_own:g}"
     return ""
 

@@ -93,7 +93,7 @@ def estimate(recipe: Recipe, dataset: Dataset) -> Estimate:
     times, all_rows = [], training_rows(recipe, dataset)
     share = recipe.batch_size // processes().num_processes
     for batch in range(TRIAL_BATCHES):
-        first = batch * recipe.batch_size % max(1, len(dataset) - recipe.batch_size)
+        first = batch * recipe.batch_size % max(1, len(all_rows) - recipe.batch_size)
         first += share * processes().process_index
         rows = all_rows.select(range(first, first + share)).to_list()
         begun = _now()
@@ -108,7 +108,7 @@ def estimate(recipe: Recipe, dataset: Dataset) -> Estimate:
         times.append(_now() - begun)
     return Estimate(
         recipe=recipe,
-        steps=planned_steps(recipe, len(dataset)),
+        steps=planned_steps(recipe, len(all_rows)),
         # The first batch pays for warming up.
         seconds_per_step=statistics.median(times[1:]),
         memory=memory,

@@ -9,6 +9,7 @@ from clusterns.vectors.nearest import Vectors, all_nearest, unit
 
 # A cluster of fewer texts than this on average says little about topics.
 TEXTS_A_CLUSTER = 4
+BLOCK = 4096
 
 
 def smoothed(
@@ -44,7 +45,12 @@ def smoothed(
         weights = np.maximum(scores, 0) ** power
         total = weights.sum(1, keepdims=True)
         weights = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
-        targets = unit(own + np.einsum("nk,nkd->nd", weights, own[rows]))
+        # In blocks: k vectors for each of a few rows at once.
+        means = [
+            np.einsum("nk,nkd->nd", weights[part], own[rows[part]])
+            for part in np.array_split(np.arange(len(own)), len(own) // BLOCK + 1)
+        ]
+        targets = unit(own + np.concatenate(means))
     count = min(clusters, len(own) // TEXTS_A_CLUSTER)
     if pull and count > 1:
         centroids = unit(KMeans(count, n_init=1, random_state=seed).fit(own).cluster_centers_)
