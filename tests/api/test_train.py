@@ -13,6 +13,7 @@ import clusterns
 from clusterns.api.plan import plan_training, scored_pairs
 from clusterns.api.train import train
 from clusterns.errors import UserError
+from clusterns.training.build import training_rows
 from clusterns.training.recipe import recipe_names
 
 WORDS = "river town music cell planet engine king harbour winter protein market song law".split()
@@ -123,8 +124,8 @@ def test_whole_documents_are_kept_out_and_are_no_input(tmp_path: Path, tiny_bert
     table.write_text("page,text\n" + "\n".join(rows))
     plan = plan_training(table, base=tiny_bert, document="page", settings=SMALL)
     training, heldout, facts = plan._text(quiet=True)
-    assert training.column_names == ["text"]
-    pages = [{text.split()[-1] for text in texts} for texts in (training["text"], heldout)]
+    assert training_rows(plan.recipe, training).column_names == ["text"]
+    pages = [{text.split()[-1] for text in texts["text"]} for texts in (training, heldout)]
     assert not pages[0] & pages[1]
     assert (len(training), len(heldout), len(pages[1])) == (180, 20, 5)
     assert facts["reading"]["document"] == "page"
