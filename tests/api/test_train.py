@@ -105,7 +105,11 @@ def test_where_no_base_is_named_a_larger_one_is_and_its_cost(
 def test_published_recipes_are_validated_on_stsb_and_say_so_where_it_is_missing(
     corpus: Path, tmp_path: Path, shared_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    published = [name for name in recipe_names() if name not in ("default", "cpu-small")]
+    published = [
+        name
+        for name in recipe_names()
+        if name not in ("default", "cpu-small") and not name.startswith("adapt-")
+    ]
     assert len(published) > 10
     for name in published:
         assert plan_training(corpus, recipe=name, base="minibert").recipe.dev == "stsb", name

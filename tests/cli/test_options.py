@@ -38,9 +38,17 @@ def test_answers_for_programs(command: str) -> None:
     assert "--json" in options(command)
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "data"])
+@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("data", "lab")])
 def test_every_command_can_be_quiet_and_verbose(command: str) -> None:
     assert {"--quiet", "--verbose"} <= options(command)
+
+
+def test_every_command_of_the_lab_can_be_quiet_and_verbose() -> None:
+    commands = COMMANDS["lab"].commands  # type: ignore[attr-defined]
+    assert {"run", "table", "figures", "list", "search"} <= set(commands)
+    for name, command in commands.items():
+        found = {option for parameter in command.params for option in parameter.opts}
+        assert {"--quiet", "--verbose"} <= found, name
 
 
 def call(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:

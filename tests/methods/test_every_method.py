@@ -68,7 +68,7 @@ def run(
     if "clustering" in changes.get("parts", ()) or changes["method"] == "clusterns":
         values = {**SETTINGS["clusterns"], **values}
     recipe = load_recipe("default", values)
-    documents = [row // 4 for row in range(len(texts))]
+    documents = [row // 2 for row in range(len(texts))]
     dataset = Dataset.from_dict({"text": texts, "document": documents})
     return train(
         recipe,

@@ -56,7 +56,9 @@ def test_gradient_caching_gives_the_same_weights(tiny_bert: Path, tmp_path: Path
         gradient_cache=True, mini_batch_size=3,
     )  # fmt: skip
     for key, value in plain.items():
-        torch.testing.assert_close(cached[key], value, rtol=1e-4, atol=1e-6)
+        # A bias of the keys changes no attention: its gradient is rounding, which Adam makes large.
+        if not key.endswith("key.bias"):
+            torch.testing.assert_close(cached[key], value, rtol=1e-4, atol=1e-6)
 
 
 def test_killed_and_resumed_equals_never_killed(
