@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clusterns.cli.options import Column, Document, NoReport, Quiet
-from clusterns.console import answers, hushed, say
+from clusterns.cli.running import run_plan
 from clusterns.errors import UserError
 
 if TYPE_CHECKING:
@@ -119,24 +118,10 @@ def adapt(
 
     # From here on it takes its time.
     from clusterns.cli.quiet import quiet_libraries
-    from clusterns.training.processes import processes
-    from clusterns.training.run import Interrupted
 
     quiet_libraries()
-    try:
-        run = plan.run(quiet=quiet)
-    except Interrupted as stop:
-        say(f"Stopped: {stop}. Go on with: clusterns adapt --output {output} --resume")
-        sys.exit(130)
-    if processes().is_main_process:
-        answers.print(_summary(run), markup=False, soft_wrap=True)
-        if not no_report:
-            from clusterns.look.report.make import report_after
-
-            with hushed(quiet):
-                written = report_after([run.path])
-            if written is not None:
-                answers.print(f"The report: {written.resolve().as_uri()}", soft_wrap=True)
+    again = f"clusterns adapt --output {output} --resume"
+    run_plan(plan, again, _summary, report=not no_report, quiet=quiet)
 
 
 def _summary(run: Trained) -> str:

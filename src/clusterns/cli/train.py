@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from clusterns.cli.options import Column, Document, NoReport, Quiet
-from clusterns.console import answers, hushed, say
+from clusterns.cli.running import run_plan
+from clusterns.console import answers
 from clusterns.errors import UserError
 
 if TYPE_CHECKING:
@@ -113,29 +113,17 @@ def train(
 
     # From here on it takes its time.
     from clusterns.cli.quiet import quiet_libraries
-    from clusterns.training.processes import processes
-    from clusterns.training.run import Interrupted
 
     quiet_libraries()
-    try:
-        if dry_run:
-            summary = plan.estimate(quiet=quiet).summary()
-        else:
-            run = plan.run(quiet=quiet)
-            summary = _report(run)
-    except Interrupted as stop:
-        say(f"Stopped: {stop}. Go on with: clusterns train --output {output} --resume")
-        sys.exit(130)
-    if processes().is_main_process:
-        # Some of these lines are to be copied: none is wrapped.
-        answers.print(summary, markup=False, soft_wrap=True)
-        if not dry_run and not no_report:
-            from clusterns.look.report.make import report_after
+    if not dry_run:
+        again = f"clusterns train --output {output} --resume"
+        run_plan(plan, again, _report, report=not no_report, quiet=quiet)
+        return
+    from clusterns.training.processes import processes
 
-            with hushed(quiet):
-                written = report_after([run.path])
-            if written is not None:
-                answers.print(f"The report: {written.resolve().as_uri()}", soft_wrap=True)
+    summary = plan.estimate(quiet=quiet).summary()
+    if processes().is_main_process:
+        answers.print(summary, markup=False, soft_wrap=True)
 
 
 def _report(run: Trained) -> str:
