@@ -44,10 +44,12 @@ def test_scripts_with_marks_and_signs() -> None:
     from tokenizers import Tokenizer, models
     from transformers import PreTrainedTokenizerFast
 
-    words = ["हिन्दी", "山", "a", "don't", "дом", "42", "##ing"]
-    plain = Tokenizer(models.WordPiece({word: row for row, word in enumerate(words)}))
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=plain)
-    assert vocabulary_words(tokenizer) == ["हिन्दी", "山", "дом"]
+    def words(*vocabulary: str) -> list[str]:
+        plain = Tokenizer(models.WordPiece({word: row for row, word in enumerate(vocabulary)}))
+        return list(vocabulary_words(PreTrainedTokenizerFast(tokenizer_object=plain)))
+
+    assert words("山", "a", "हिन्दी", "don't", "дом", "42", "##ing") == ["हिन्दी", "дом"]
+    assert words("山", "水", "火", "house") == ["山", "水", "火", "house"]
 
 
 def test_tied_weights_move_once() -> None:

@@ -47,10 +47,13 @@ def vocabulary_words(tokenizer: PreTrainedTokenizerBase) -> Sequence[str]:
     tokens = [token for token, _ in known if token not in special and not token.startswith("##")]
     begin = [token for token in tokens if token.startswith(WORD_STARTS)]
     found = (tokenizer.convert_tokens_to_string([token]).strip() for token in begin or tokens)
-    return list(dict.fromkeys(word for word in found if _is_word(word)))
+    words = list(dict.fromkeys(word for word in found if _is_written(word)))
+    longer = [word for word in words if len(word) > 1]
+    # Where most are of one letter, as in a vocabulary of Chinese, these are words as well; elsewhere they
+    # are an alphabet of everything, which stands first.
+    return words if len(words) > 2 * len(longer) else longer
 
 
-def _is_word(text: str) -> bool:
-    """Letters of any script with their marks; one letter is a word where it may stand for one."""
-    is_long_enough = len(text) > 1 or not text.isascii()
-    return is_long_enough and bool(text) and all(category(letter)[0] in "LM" for letter in text)
+def _is_written(text: str) -> bool:
+    """Letters of any script with their marks."""
+    return bool(text) and all(category(letter)[0] in "LM" for letter in text)
