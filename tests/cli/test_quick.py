@@ -35,7 +35,14 @@ def run(*arguments: str | Path, cwd: Path, **environment: str) -> tuple[int, str
         capture_output=True,
         text=True,
         cwd=cwd,
-        env={**os.environ, "HF_HUB_OFFLINE": "1", "COLUMNS": "200", **environment},
+        env={
+            **os.environ,
+            "HF_HUB_OFFLINE": "1",
+            "COLUMNS": "200",
+            # The shell is named, not found out: whoever runs the tests may have none of typer's.
+            "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1",
+            **environment,
+        },
     )
     said, _, modules = done.stderr.partition("<modules>")
     return done.returncode, done.stdout, said, {name.split(".")[0] for name in modules.split()}
