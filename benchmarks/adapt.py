@@ -3,7 +3,7 @@
     CLUSTERNS_DATA=... CLUSTERNS_MODELS=... python -m benchmarks adapt
 
 The titles are those of the StackOverflow set. `encode` is one pass of Sentence Transformers' own over all of
-them, before and after; `adapt` is the whole of `clusterns adapt --for topics`: reading, targets, training, the
+them, before and after; `adapt` is the whole of `clusterns adapt --for topics`: reading, targets, the map, the
 choice at the end and saving, without the report. Processor seconds, which do not count what else the machine does.
 """
 

@@ -94,28 +94,6 @@ def whitened(
     return whiten(load_base(name), texts, 256, max_length=128, quiet=True)
 
 
-def linear(
-    name: str, texts: Sequence[str], corpus: Path, output: Path, seed: int
-) -> SentenceTransformer:
-    """The best linear map from the model's vectors to the smoothed targets of `clusterns adapt`, halfway."""
-    import numpy as np
-    import torch
-    from sentence_transformers.sentence_transformer.modules import Dense
-
-    from clusterns.vectors.smoothing import smoothed
-
-    model = load_base(name)
-    vectors = np.asarray(model.encode(list(texts), batch_size=64, show_progress_bar=False))
-    targets, width = smoothed(vectors, seed=seed), vectors.shape[1]
-    ridge = vectors.T @ vectors + 1e-2 * len(vectors) / width * np.eye(width)
-    weights = np.linalg.solve(ridge, vectors.T @ targets)
-    layer = Dense(width, width, bias=False, activation_function=torch.nn.Identity())
-    layer.linear.weight.data = (
-        torch.from_numpy((weights + np.eye(width)) / 2).T.float().contiguous()
-    )
-    return SentenceTransformer(modules=[*model, layer])
-
-
 RIVALS: dict[str, Rival] = {
     "simcse": contrastive(method="simcse", dropout=0.1),
     "crops": contrastive(method="simcse", positives="crop", dropout=0.0),
@@ -123,5 +101,4 @@ RIVALS: dict[str, Rival] = {
     "tsdae": peer(tsdae, noisy=True),
     "gist": peer(gist, noisy=False),
     "whitening": whitened,
-    "linear": linear,
 }

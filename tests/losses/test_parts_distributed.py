@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
@@ -19,20 +17,11 @@ from clusterns.losses.noise import NoiseNegatives
 from clusterns.losses.part import Part
 from clusterns.losses.queue import MomentumQueue
 from clusterns.losses.same_document import SameDocument
-from clusterns.losses.targets import Targets
 from clusterns.losses.third_view import SoftNegatives, ThirdViewNegatives
 from tests.losses.by_hand import views
-from tests.losses.test_cluster_ns import D, N, Vectors, features
+from tests.losses.test_cluster_ns import N, Vectors, features
 from tests.losses.test_distributed import join, start_two
 from tests.losses.test_queue import Encoder
-
-
-def made_targets() -> Path:
-    """A file of targets, the same in every process."""
-    path = Path(tempfile.mkdtemp()) / "targets.npy"
-    np.save(path, np.random.default_rng(3).normal(size=(N, D)))
-    return path
-
 
 PARTS: dict[str, Callable[[Encoder], list[Part]]] = {
     "queue": lambda encoder: [MomentumQueue(encoder, 30, 0.8)],  # type: ignore[arg-type]
@@ -41,7 +30,6 @@ PARTS: dict[str, Callable[[Encoder], list[Part]]] = {
     "mixing": lambda _: [MixedNegatives(both_sides=True)],
     "third view": lambda _: [ThirdViewNegatives()],
     "soft": lambda _: [SoftNegatives(2.0)],
-    "targets": lambda _: [Targets(made_targets(), 3.0)],
     "same document": lambda _: [SameDocument()],
 }
 PARTS["all"] = lambda encoder: [

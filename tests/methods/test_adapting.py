@@ -87,23 +87,6 @@ def test_search_without_documents_is_refused_with_the_remedy(
         get_method("documents").check_text(Dataset.from_dict(dataset))
 
 
-def test_rows_of_topics_have_general_text_below_them() -> None:
-    recipe = load_recipe("adapt-topics", {"replay": 0.5})
-    own = [f"title number {row}" for row in range(20)]
-    rows = get_method("smoothed").rows(recipe, Dataset.from_dict({"text": own, "document": own}))
-    assert rows.column_names == ["text"]
-    assert rows["text"][:20] == own
-    assert len(rows) == 30
-    assert not set(rows["text"][20:]) & set(own)
-    many = load_recipe("adapt-topics", {"replay": 300})
-    assert len(many.general_rows(20)) == 6000  # type: ignore[attr-defined]
-    assert len(set(many.general_lines(20))) == 2000  # type: ignore[attr-defined]
-    alone = get_method("smoothed").rows(
-        load_recipe("adapt-topics", {"replay": 0}), Dataset.from_dict({"text": own})
-    )
-    assert alone["text"][:] == own
-
-
 def test_general_text_of_a_file_is_learned_from_or_measured_on_never_both(tmp_path: Path) -> None:
     file = tmp_path / "general.txt"
     file.write_text("".join(f"general sentence {row}\n" for row in range(60)))

@@ -1,6 +1,6 @@
 """What methods that adapt a good model share: how far from its start it may end.
 
-The weights between the two are compared on text that training never saw. A share of the way is allowed
+What lies between the two is compared on text that was not learned from. A share of the way is allowed
 where enough of what the start knew is kept; of those that are, the best for the purpose is taken. The start
 itself is always allowed.
 """
@@ -30,7 +30,7 @@ class AdaptingSettings(Recipe):
     places: ClassVar[tuple[str, ...]] = ("general",)
 
     shares: tuple[Annotated[float, Field(gt=0, le=1)], ...] = (0.25, 0.5, 0.75, 1.0)
-    """How far of the way from the start to the trained model the final one may lie."""
+    """How far of the way from the start to what was learned the final model may lie."""
     keep: float = Field(0.98, ge=0, le=1)
     """On general text, similarities must agree with the start's at least so far (Spearman)."""
     keep_own: float = Field(0.9, ge=0, le=1)
@@ -48,9 +48,8 @@ class Adapting(Method):
     """What the result is for: topics or search."""
 
     def finish(self, ending: Ending) -> tuple[SentenceTransformer, dict[str, Any]]:
-        """The best allowed model on the way from the start to the trained one."""
+        """The best allowed model on the way from the start to what was learned."""
         from clusterns.console import say
-        from clusterns.encoder.interpolation import between
 
         recipe, start = ending.recipe, ending.start()
         assert isinstance(recipe, AdaptingSettings)
@@ -62,7 +61,7 @@ class Adapting(Method):
 
         measured = {0.0: measure(start)}
         for share in sorted(set(recipe.shares)):
-            measured[share] = measure(between(start, ending.model, share))
+            measured[share] = measure(self.on_the_way(start, ending.model, share))
         refused = {
             share: why for share, found in measured.items() if (why := refusal(recipe, found))
         }
@@ -74,7 +73,15 @@ class Adapting(Method):
             "measured": {str(share): found for share, found in measured.items()},
             "refused": {str(share): why for share, why in refused.items()},
         }
-        return between(start, ending.model, chosen), facts
+        return self.on_the_way(start, ending.model, chosen), facts
+
+    def on_the_way(
+        self, start: SentenceTransformer, made: SentenceTransformer, share: float
+    ) -> SentenceTransformer:
+        """The model that lies ``share`` of the way from the start to what was made of it; 0 is the start."""
+        from clusterns.encoder.interpolation import between
+
+        return between(start, made, share)
 
 
 def refusal(recipe: AdaptingSettings, found: Mapping[str, float]) -> str:
@@ -121,7 +128,7 @@ def in_words(facts: Mapping[str, Any]) -> str:
         return "The model is left as it was: nothing on the way was both a gain and harmless."
     words = (
         f"Adapted for {facts['purpose']}: the model lies {share:.0%} of the way from the start to what was "
-        f"trained. Similarities agree with the start's to {found[KEPT]:.3f} on your text and to "
+        f"learned. Similarities agree with the start's to {found[KEPT]:.3f} on your text and to "
         f"{found[KEPT_GENERAL]:.3f} on general text."
     )
     if facts["purpose"] == "search":

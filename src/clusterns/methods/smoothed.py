@@ -1,48 +1,30 @@
-"""Smoothed targets: a good encoder learns to see the topics of a text, without labels or negatives."""
+"""Smoothed targets: a linear map lets a good encoder see the topics of a text, without labels or negatives."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from clusterns.corpus.taken import taken
+from clusterns.errors import UserError
 from clusterns.methods.adapting import Adapting, AdaptingSettings
+from clusterns.methods.fitted import Untrained, UntrainedSettings
 from clusterns.methods.general import replayed_text
 from clusterns.methods.method import Context
-from clusterns.methods.recipe import Recipe
-from clusterns.methods.registry import method, part
-from clusterns.views.view import View
+from clusterns.methods.registry import method
 
 if TYPE_CHECKING:
-    from datasets import Dataset
+    from sentence_transformers import SentenceTransformer
 
-    from clusterns.losses.targets import Targets
-
-TARGETS = "targets.npy"
-# Distinct lines: a run learns from fewer, and each has to be embedded.
+# More lines of general text tell no more about where it lies.
 MOST_GENERAL = 2000
+FEWEST = 50
 
 
-@part("targets")
-class TargetSettings(Recipe):
-    """Every row has a vector that its sentence is to come to."""
-
-    target_weight: float = Field(10.0, gt=0)
-    """Weight of the regression, one minus the cosine."""
-
-    def make_part(self, context: Context) -> Targets:
-        """The targets that the fit has left."""
-        from clusterns.losses.targets import Targets
-
-        file = None if context.folder is None else context.folder / TARGETS
-        return Targets(file, self.target_weight)
-
-
-class SmoothedSettings(AdaptingSettings):
-    """How the targets are made."""
+class SmoothedSettings(AdaptingSettings, UntrainedSettings):
+    """How the targets are made, and the map to them."""
 
     target_neighbours: int = Field(10, ge=0)
     """Nearest sentences of the text that a sentence is drawn to; 0 leaves them out."""
@@ -55,26 +37,23 @@ class SmoothedSettings(AdaptingSettings):
     target_temperature: float = Field(0.05, gt=0)
     """Temperature of the softmax over the centroids."""
     replay: float = Field(0.5, ge=0)
-    """Rows of general text for each row of the text, whose vectors are to stay."""
+    """Weight of general text, whose vectors are to stay, against the text's own."""
+    ridge: float = Field(1e-3, gt=0)
+    """Holds the map to the identity where neither text says anything."""
 
-    def general_lines(self, count: int) -> list[str]:
-        """The distinct general text that is learned beside ``count`` rows."""
-        wanted = min(round(self.replay * count), MOST_GENERAL)
-        return replayed_text(self.general, self.base, wanted, self.seed)
-
-    def general_rows(self, count: int) -> NDArray[np.int64]:
-        """Which of these lines stands in each row of general text: all in turn."""
-        lines = min(round(self.replay * count), MOST_GENERAL)
-        return np.resize(np.arange(lines), round(self.replay * count))
+    def unread(self) -> set[str]:
+        """How much is learned from matters here."""
+        return super().unread() - {"max_sentences"}
 
 
 @method
-class Smoothed(Adapting):
+class Smoothed(Adapting, Untrained):
     """Each sentence moves towards its neighbours and its topic, as the start sees them; general text stays.
 
     For a model that is good already and a text of topics. Contrastive learning pushes the sentences of a
-    batch apart, which in a narrow text are of the same topics; here nothing is pushed. The result lies on
-    the way from the start to what was trained, as far as the start's knowledge is kept.
+    batch apart, which in a narrow text are of the same topics; here nothing is pushed, and no weight of the
+    encoder changes: a linear map behind it is fitted exactly, in seconds. The result lies on the way from
+    the start to that map, as far as the start's knowledge is kept.
     """
 
     name = "smoothed"
@@ -82,48 +61,34 @@ class Smoothed(Adapting):
     paper = "this package"
     needs = "a good sentence encoder as the base"
     purpose = "topics"
-    parts = ("targets",)
     settings = SmoothedSettings
-    contrastive = False
-    row_numbers = True
     defaults = {
-        "batch_size": 96,
-        "learning_rate": 1e-4,
-        "warmup_steps": 3,
-        "max_steps": 25,
-        "eval_steps": 25,
-        "max_length": 128,
         "max_sentences": 20_000,
-        "train_layers": 2,
-        "dropout": 0.0,
-        # At most half of the way: no score without labels tells where more would still be a gain. The
-        # limit on general text is what keeps fine shades of meaning; see docs/adapt.md.
-        "shares": (0.1, 0.2, 0.3, 0.4, 0.5),
-        "keep": 0.9975,
+        "heldout": 300,
+        "shares": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
     }
 
-    def views(self, recipe: Recipe) -> tuple[View, ...]:
-        """The sentence, once."""
-        return (View(),)
-
-    def rows(self, recipe: Recipe, dataset: Dataset) -> Dataset:
-        """The text, and general text below it."""
-        from datasets import Dataset, concatenate_datasets
-
-        assert isinstance(recipe, SmoothedSettings)
-        own = super().rows(recipe, dataset)
-        general = Dataset.from_dict({"text": recipe.general_lines(len(own))}, features=own.features)
-        return concatenate_datasets([own, general.select(recipe.general_rows(len(own)))])
-
-    def fit(self, context: Context) -> None:
-        """Vectors of all rows by the start, smoothed where they are the text's own."""
+    def make(self, context: Context) -> SentenceTransformer:
+        """The start with the whole map behind it."""
+        from clusterns.encoder.linear_map import mapped
+        from clusterns.vectors.embed import Embedder
+        from clusterns.vectors.linear_map import fitted_change
+        from clusterns.vectors.nearest import unit
         from clusterns.vectors.smoothing import smoothed
 
-        recipe, own = context.recipe, len(context.texts)
-        assert context.folder is not None
+        recipe, model, own = context.recipe, context.model, len(context.texts)
         assert isinstance(recipe, SmoothedSettings)
-        texts = [*taken(context.texts, range(own)), *recipe.general_lines(own)]
-        vectors = context.embed(texts, progress=not context.quiet).float().cpu().numpy()
+        if own < FEWEST:
+            raise UserError(
+                f"{own} sentences are too few to tell what they have in common: name more text, or leave "
+                "the model as it is."
+            )
+        wanted = min(round(recipe.replay * own), MOST_GENERAL)
+        general = replayed_text(recipe.general, recipe.base, wanted, recipe.seed)
+        # A model that cuts its vectors is mapped whole: each number of a vector has its own column.
+        with model.truncate_embeddings(None):
+            embed = Embedder(model, recipe.batch_size, progress=not context.quiet)
+            vectors = unit(embed([*taken(context.texts, range(own)), *general]))
         targets = smoothed(
             vectors[:own],
             neighbours=recipe.target_neighbours,
@@ -134,7 +99,21 @@ class Smoothed(Adapting):
             seed=recipe.seed,
             progress=not context.quiet,
         )
-        np.save(
-            context.folder / TARGETS,
-            np.concatenate([targets, vectors[own:][recipe.general_rows(own)]]),
+        change = fitted_change(
+            vectors[:own], targets, vectors[own:], weight=recipe.replay, ridge=recipe.ridge
         )
+        return mapped(model, change)
+
+    def on_the_way(
+        self, start: SentenceTransformer, made: SentenceTransformer, share: float
+    ) -> SentenceTransformer:
+        """The start with so much of the map behind it; without the layer where that is nothing."""
+        from clusterns.encoder.interpolation import between
+        from clusterns.encoder.linear_map import mapped
+
+        if share == 0:
+            return start
+        with start.truncate_embeddings(None):
+            width = start.get_embedding_dimension()
+        assert width is not None
+        return between(mapped(start, np.zeros((width, width))), made, share)

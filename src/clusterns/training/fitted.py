@@ -15,7 +15,7 @@ from transformers import set_seed
 from clusterns.encoder.base import resolve_base
 from clusterns.errors import UserError
 from clusterns.files import whole_folder
-from clusterns.methods.method import Method
+from clusterns.methods.method import Ending, Method
 from clusterns.methods.recipe import Recipe
 from clusterns.methods.registry import all_parts, get_method
 from clusterns.training.begin import open_run, score_base
@@ -72,8 +72,14 @@ def make_model(
         made.model_card_data.model_name = f"{Path(base).name} with {method.title}"
     open_run(folder, recipe, corpus, f"eval_{evaluator.primary_metric}", resume)
     score_base(model, evaluator, folder)
+    facts: dict[str, Any] = {}
+    if not method.keeps_best:
+        card = made.model_card_data
+        ending = Ending(recipe, made, lambda: model, evaluator, folder.path)
+        made, facts = method.finish(ending)
+        made.model_card_data = card
     score = float(evaluator(made)[evaluator.primary_metric])
     before = folder.record["base_score"]
-    result = RunResult(evaluator.primary_metric, before, score, best_step=0, steps=0)
+    result = RunResult(evaluator.primary_metric, before, score, best_step=0, steps=0, facts=facts)
     save(made, result, evaluator, folder)
     return result
