@@ -21,7 +21,7 @@ from pathlib import Path
 from record_run import RESULTS, keep
 
 STEPS, SCORE = 250, "eval_STS-B_spearman"
-SHARED = {"max_steps": STEPS, "eval_steps": STEPS, "heldout": 500}
+SHARED = {"max_steps": STEPS, "eval_steps": STEPS, "heldout": 500, "dev": "stsb"}
 METHODS = {"simcse": {"method": "simcse"}, "clusterns": {"method": "clusterns", "sigma": 0.4}}
 
 

@@ -89,10 +89,23 @@ def _orthogonal(matrix: Tensor) -> Tensor:
     return x.T if tall else x
 
 
-def masked_loss(model: BertForMaskedLM, batch: tuple[Tensor, Tensor, Tensor]) -> Tensor:
-    """Mean cross-entropy at the chosen places; only they go through the head."""
+def masked_loss(
+    model: BertForMaskedLM, batch: tuple[Tensor, Tensor, Tensor], whole: float = 0.0
+) -> Tensor:
+    """Mean cross-entropy at the chosen places; only they go through the head.
+
+    With ``whole``, their tokens are also predicted, by the same head, from the mean of all states of the
+    window and from its first one, with this weight each: so that these say what the window is about.
+    """
     ids, chosen, own = batch
-    return F.cross_entropy(model.cls(model.bert(ids)[0][chosen]), own)
+    states = model.bert(ids)[0]
+    loss = F.cross_entropy(model.cls(states[chosen]), own)
+    if whole:
+        window = chosen.nonzero()[:, 0]
+        for summary in (states.mean(1), states[:, 0]):
+            logs = model.cls(summary).log_softmax(-1)
+            loss = loss - whole * logs[window, own].mean()
+    return loss
 
 
 def first_model(start: Path | None) -> BertForMaskedLM:
@@ -180,7 +193,7 @@ def pretrain(
             1, (step + 1) / WARMUP, (arguments.steps - step) / arguments.decay
         )
         muon.param_groups[0]["lr"], adam.param_groups[0]["lr"] = MUON_RATE * rate, ADAM_RATE * rate
-        loss = masked_loss(model, batches(step))
+        loss = masked_loss(model, batches(step), arguments.whole)
         loss.backward()
         nn.utils.clip_grad_norm_(others, 1.0)
         muon.step()
@@ -212,6 +225,10 @@ def main(given: list[str] | None = None) -> None:
         "--decay", type=int, default=3000, help="last steps, over which the rate falls"
     )
     parser.add_argument("--rate", type=float, default=1.0, help="share of the full learning rates")
+    parser.add_argument(
+        "--whole", type=float, default=0.0,
+        help="weight of predicting the masked words from the mean of a window, and from its first state",
+    )  # fmt: skip
     parser.add_argument("--held-out", type=Path, help="sentences that only measure")
     parser.add_argument("--seed", type=int, default=0, help="order of the windows, and masks")
     parser.add_argument("--batch", type=int, default=4096, help="tokens of a step")

@@ -45,11 +45,11 @@ def test_a_stopped_run_ends_as_one_that_was_not(script, tmp_path, monkeypatch):
 
     real, calls = script.masked_loss, iter(range(100))
 
-    def killed(model, batch):
+    def killed(model, batch, *whole):
         # Sixteen measurements first; then in the fourth step, one past the last state.
         if model.training and torch.is_grad_enabled() and next(calls) == 3:
             raise KeyboardInterrupt
-        return real(model, batch)
+        return real(model, batch, *whole)
 
     monkeypatch.setattr(script, "masked_loss", killed)
     with pytest.raises(KeyboardInterrupt):
@@ -75,6 +75,31 @@ def test_a_stopped_run_ends_as_one_that_was_not(script, tmp_path, monkeypatch):
     assert "held_out" in lines[0][0]
     assert "held_out" in lines[0][-1]
     assert (stopped / "curve.png").exists()
+
+
+def test_masked_words_are_predicted_from_the_whole_window_too(script):
+    model = script.first_model(MINIBERT).eval()
+    ids = torch.randint(5, 1000, (3, 12), generator=torch.Generator().manual_seed(0))
+    chosen = torch.zeros(3, 12, dtype=torch.bool)
+    for row, place in ((0, 2), (0, 7), (2, 4)):
+        chosen[row, place] = True
+    own = torch.tensor([11, 12, 13])
+    with torch.no_grad():
+        states = model.bert(ids)[0]
+
+        def wrong(state, token):
+            return -model.cls(state).log_softmax(-1)[token].item()
+
+        rows = [0, 0, 2]
+        at_place = [wrong(states[r, p], t) for r, p, t in zip(rows, (2, 7, 4), own, strict=True)]
+        of_mean = [wrong(states[r].mean(0), t) for r, t in zip(rows, own, strict=True)]
+        of_first = [wrong(states[r, 0], t) for r, t in zip(rows, own, strict=True)]
+        expected = (sum(at_place) + 0.5 * sum(of_mean) + 0.5 * sum(of_first)) / 3
+        found = script.masked_loss(model, (ids, chosen, own), 0.5).item()
+        assert found == pytest.approx(expected, rel=1e-5)
+        assert script.masked_loss(model, (ids, chosen, own)).item() == pytest.approx(
+            sum(at_place) / 3, rel=1e-5
+        )
 
 
 def test_words_are_masked_whole_and_special_tokens_never(script):
