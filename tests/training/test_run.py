@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
 from clusterns.encoder.base import load_base
+from clusterns.encoder.locate import identity_of_base
 from clusterns.errors import UserError
 from clusterns.files import read_json
 from clusterns.locks import locked
@@ -199,6 +201,18 @@ def test_output_folders_are_guarded(tiny_bert: Path, rows: Dataset, tmp_path: Pa
         folder.check_same(recipe(tiny_bert), "two")
     with pytest.raises(UserError, match=r"temperature = 0\.1 differs"):
         folder.check_same(recipe(tiny_bert, temperature=0.1), "one")
+
+
+def test_a_run_knows_its_base_by_its_weights(tiny_bert: Path, tmp_path: Path) -> None:
+    base = Path(shutil.copytree(tiny_bert, tmp_path / "base"))
+    folder = RunFolder(tmp_path / "run")
+    folder.create(recipe(base), {"fingerprint": "one"})
+    folder.check_same(recipe(base), "one")
+    with (base / "model.safetensors").open("ab") as weights:
+        weights.write(b" ")
+    identity_of_base.cache_clear()
+    with pytest.raises(UserError, match="weights have changed"):
+        folder.check_same(recipe(base), "one")
 
 
 def test_fewer_sentences_than_a_batch(tiny_bert: Path, rows: Dataset, tmp_path: Path) -> None:

@@ -5,7 +5,9 @@ Nothing heavy is imported here, so that a base that is not there is refused at o
 
 from __future__ import annotations
 
+import hashlib
 import os
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -41,6 +43,21 @@ def resolve_base(name: str | None) -> str:
 def minibert_folder() -> Path:
     """Where the embedded small BERT lies."""
     return Path(str(files("clusterns.encoder") / "minibert"))
+
+
+@cache
+def identity_of_base(name: str) -> str:
+    """What tells two bases apart: the weights where they are at hand, else the name."""
+    folder = minibert_folder() if name == MINIBERT else Path(name).expanduser()
+    weights = sorted(folder.rglob("*.safetensors")) if folder.is_dir() else []
+    if not weights:
+        return name
+    digest = hashlib.blake2b(digest_size=8)
+    for file in weights:
+        with file.open("rb") as opened:
+            while block := opened.read(1 << 22):
+                digest.update(block)
+    return f"{folder.name} {digest.hexdigest()}"
 
 
 def _on_hub(name: str) -> bool:

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from clusterns.encoder.locate import MINIBERT, minibert_folder
+from clusterns.encoder.locate import MINIBERT, identity_of_base
 from clusterns.errors import UserError
 from clusterns.evaluation.data.catalogue import VARIABLE
 from clusterns.files import read_json, write_json
@@ -148,7 +148,7 @@ def _folder_name(recipe: str, changes: Mapping[str, Any], corpus: str, label: st
         raise UserError(f"row {label}: {error}") from None
     settings = resolved.model_dump(mode="json", exclude=resolved.unread() | NO_MATTER)
     base = str(settings.pop("base") or MINIBERT)
-    decides = [settings, _identity_of_base(base), _identity(corpus)]
+    decides = [settings, identity_of_base(base), _identity(corpus)]
     text = json.dumps(decides, sort_keys=True)
     digest = hashlib.blake2b(text.encode(), digest_size=5).hexdigest()
     return f"{resolved.method}-{resolved.seed}-{digest}"
@@ -167,21 +167,6 @@ def find_corpus(name: str) -> str:
         f"the corpus {WIKIPEDIA} is {WIKIPEDIA_FILE.as_posix()} in the folder that the variable {VARIABLE} "
         "names, and is not there: name a text with --corpus, such as SimCSE's wiki1m_for_simcse.txt."
     )
-
-
-@cache
-def _identity_of_base(name: str) -> str:
-    """What tells two bases apart: the weights where they are at hand, else the name."""
-    folder = minibert_folder() if name == MINIBERT else Path(name).expanduser()
-    weights = sorted(folder.glob("*.safetensors")) if folder.is_dir() else []
-    if not weights:
-        return name
-    digest = hashlib.blake2b(digest_size=8)
-    for file in weights:
-        with file.open("rb") as opened:
-            while block := opened.read(1 << 22):
-                digest.update(block)
-    return f"{folder.name} {digest.hexdigest()}"
 
 
 @cache

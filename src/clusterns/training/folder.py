@@ -15,6 +15,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from clusterns.encoder.locate import MINIBERT, identity_of_base
 from clusterns.errors import UserError
 from clusterns.files import disk_errors, is_empty, read_json, whole_folder, write_json
 from clusterns.record import make_record
@@ -85,7 +86,7 @@ class RunFolder:
 
     def create(self, recipe: Recipe, corpus: dict[str, Any]) -> None:
         """Begin a run: a folder with its recipe and its record, whole or not at all."""
-        record = make_record(corpus=corpus)
+        record = make_record(corpus=corpus, base=_base_of(recipe))
         # An empty folder is filled by name: the record, which makes it a run, comes last.
         with whole_folder(self.path) as temporary:
             (temporary / self.recipe_file.name).write_text(recipe.to_yaml(), "utf-8")
@@ -105,6 +106,12 @@ class RunFolder:
             raise UserError(
                 f"--resume: the corpus is not the text that the run in {self.path} began with."
             )
+        base = _base_of(recipe)
+        if self.record.get("base", base) != base:
+            raise UserError(
+                f"--resume: the base is not the one that the run in {self.path} began with: its weights have "
+                "changed. Name another folder and begin anew."
+            )
         begun_metric = self.record.get("metric", metric)
         if metric is not None and begun_metric != metric:
             raise UserError(
@@ -119,3 +126,8 @@ class RunFolder:
     def note(self, **values: Any) -> None:
         """Add to the record."""
         write_json(self.run_file, {**self.record, **values})
+
+
+def _base_of(recipe: Recipe) -> str:
+    """What tells the base of a run from others of its name."""
+    return identity_of_base(recipe.base or MINIBERT)
