@@ -205,7 +205,12 @@ def test_a_resume_is_of_the_same_run(
     general.write_text(text + "one more general sentence\n")
     with pytest.raises(UserError, match="not the text"):
         adapt(corpus, tmp_path / "run", **call, resume=True)
+    record = json.loads((tmp_path / "run" / "run.json").read_text())
+    (tmp_path / "run" / "run.json").write_text(json.dumps({**record, "base": "another"}))
     general.write_text(text)
+    with pytest.raises(UserError, match="weights have changed"):
+        adapt(None, tmp_path / "run", resume=True, quiet=True)
+    (tmp_path / "run" / "run.json").write_text(json.dumps(record))
     resumed = adapt(None, tmp_path / "run", resume=True, quiet=True)
     assert resumed.result == adapt(corpus, tmp_path / "whole", **call).result
     train(
@@ -217,6 +222,24 @@ def test_a_resume_is_of_the_same_run(
     )
     with pytest.raises(UserError, match="not begun by `clusterns adapt`"):
         adapt(None, tmp_path / "other", resume=True)
+
+
+def test_few_lines_are_refused_and_general_text_may_be_left_out(
+    good: Path, corpus: Path, tmp_path: Path
+) -> None:
+    few = tmp_path / "few.txt"
+    few.write_text("".join(f"{line}\n" for line in lines(9, seed=1)[0]))
+    with pytest.raises(UserError, match="9 sentences are too few"):
+        adapt(few, tmp_path / "none", base=good, quiet=True)
+    assert not (tmp_path / "none").exists()
+    kept = [
+        adapt(
+            corpus, tmp_path / f"run{replay}", base=good, column="title", quiet=True,
+            settings={**SMALL, "replay": replay, "shares": [1.0]},
+        ).result.facts["measured"]["1.0"]["kept_general"]
+        for replay in (0, 5)
+    ]  # fmt: skip
+    assert kept[1] > kept[0] + 0.01
 
 
 @pytest.mark.parametrize(

@@ -31,11 +31,14 @@ def titles(tmp_path: Path) -> Path:
 def test_titles_of_a_csv(run: Run, model: Path, titles: Path, tmp_path: Path) -> None:  # noqa: F811
     output = tmp_path / "run"
     code, out, err = run(
-        "adapt", titles, "--column", "title", "--base", model, "--output", output, "--set", "max_steps=4",
-        "--set", "eval_steps=4", "--set", "batch_size=32", "--keep", "0.5", "--no-report",
+        "adapt", titles, "--column", "title", "--base", model, "--output", output, "--keep", "0.5",
     )  # fmt: skip
     assert code == 0, err
     assert "share of the way" in err
+    assert "longer than max_length = 128" in err
+    report = (output / "report.html").read_text()
+    assert "of the way from the start to what was learned, for topics" in report
+    assert "learning_rate" not in report, "a setting that nothing reads"
     assert "<- taken" in err
     facts = json.loads((output / "results.json").read_text())["facts"]
     assert facts["purpose"] == "topics"

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Normalize
+from sentence_transformers.sentence_transformer.modules import Dense, Normalize
 from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
 from clusterns.encoder.base import load_base, minibert_folder, resolve_base, without_training_parts
 from clusterns.encoder.dropout import set_dropout
 from clusterns.encoder.head import TrainingHead, add_training_head
+from clusterns.encoder.locate import identity_of_base
 from clusterns.encoder.masked_lm import MaskedLMHead, add_masked_lm_head
 from clusterns.encoder.training_only import heads_on
 from clusterns.errors import UserError
@@ -182,3 +183,21 @@ def test_without_a_name_the_base_is_minibert_and_the_hub_is_not_asked(
 ) -> None:
     monkeypatch.setattr("clusterns.encoder.locate._on_hub", lambda name: True)
     assert resolve_base(None) == resolve_base("minibert") == str(minibert_folder())
+
+
+def test_a_base_is_known_by_the_weights_of_its_modules_alone(
+    tiny_bert: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "model"
+    model = load_base(str(tiny_bert))
+    SentenceTransformer(modules=[*model, Dense(32, 8)]).save_pretrained(str(folder))
+    known = identity_of_base(str(folder))
+    assert known.startswith("model ")
+    # What others leave in its folder is not the model.
+    (folder / "checkpoint-5").mkdir()
+    (folder / "checkpoint-5" / "model.safetensors").write_bytes(b"other")
+    assert identity_of_base(str(folder)) == known
+    with next(folder.glob("*_Dense/model.safetensors")).open("ab") as weights:
+        weights.write(b" ")
+    assert identity_of_base(str(folder)) != known
+    assert identity_of_base("owner/name") == "owner/name"

@@ -10,26 +10,46 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize
 
 from clusterns.encoder.base import load_base
-from clusterns.encoder.linear_map import mapped
+from clusterns.encoder.linear_map import map_of, mapped
+from clusterns.methods.smoothed import Smoothed
+from clusterns.vectors.nearest import unit
 
 TEXTS = ["a river in winter", "the bank raised its rates", "sort an array"]
+MATRIX = np.eye(256) + np.random.default_rng(0).standard_normal((256, 256)) / 50
 
 
-@pytest.mark.parametrize("normalised", [True, False])
-def test_vectors_are_mapped_and_the_saved_model_is_plain(normalised: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("ends_in_normalize", "normalise"), [(True, False), (False, True), (False, False)]
+)
+def test_vectors_are_mapped_and_the_saved_model_is_plain(
+    ends_in_normalize: bool, normalise: bool, tmp_path: Path
+) -> None:
     model = load_base("minibert")
-    if normalised:
+    if ends_in_normalize:
         model = SentenceTransformer(modules=[*model, Normalize()])
     model.prompts, model.truncate_dim = {"query": "about: "}, 100
-    change = np.random.default_rng(0).standard_normal((256, 256)) / 50
-    mapped(model, change).save_pretrained(str(tmp_path))
+    made = mapped(model, MATRIX, normalise=normalise)
+    made.save_pretrained(str(tmp_path))
     opened = SentenceTransformer(str(tmp_path))
     with model.truncate_embeddings(None):
-        before = model.encode(TEXTS)
-    expected = before + before @ change
-    if normalised:
-        expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+        expected = model.encode(TEXTS) @ MATRIX
+    of_length_1 = ends_in_normalize or normalise
+    if of_length_1:
+        expected = unit(expected)
     assert opened.truncate_dim == 100
     assert opened.prompts["query"] == "about: "
     np.testing.assert_allclose(opened.encode(TEXTS), expected[:, :100], atol=1e-5)
-    assert len(list(model)) == 2 + normalised, "the model itself was changed"
+    assert len(list(model)) == 2 + ends_in_normalize, "the model itself was changed"
+    matrix, found = map_of(made)
+    assert found == of_length_1
+    np.testing.assert_allclose(matrix, MATRIX, atol=1e-6)
+
+
+def test_a_share_of_the_way_is_that_share_of_the_map() -> None:
+    start = load_base("minibert")
+    made = mapped(start, MATRIX)
+    method, before = Smoothed(), start.encode(TEXTS)
+    assert method.on_the_way(start, made, 0) is start
+    for share in (0.25, 1.0):
+        found = method.on_the_way(start, made, share).encode(TEXTS)
+        np.testing.assert_allclose(found, before + share * (before @ MATRIX - before), atol=1e-4)

@@ -61,7 +61,7 @@ def adapt(
 
     Raises:
         UserError: something that the caller can mend, in one sentence.
-        Interrupted: Ctrl-C or SIGTERM; the run is saved and can be resumed.
+        Interrupted: Ctrl-C or SIGTERM while it trains for search; the run is saved and can be resumed.
     """
     return plan_adaptation(
         corpus, output, base=base, purpose=purpose, general=general, keep=keep, seed=seed,

@@ -207,9 +207,11 @@ class TrainingPlan:
             )
 
     def _say_truncation(self, sample: Sequence[str]) -> None:
-        """Say how much of the text training does not see."""
+        """Say how much of the text is not read."""
         from clusterns.encoder.base import load_tokenizer
 
+        if not len(sample) or "max_length" in self.recipe.unread():
+            return
         most = self.recipe.max_length
         tokenizer = load_tokenizer(self.recipe.base)
         # In a template, the sentence is counted without the tokeniser's own tokens.

@@ -99,7 +99,7 @@ def adapt(
 
     A manual to search in:   clusterns adapt manual.txt --split-sentences --base MODEL --output runs/manual --for search
 
-    Go on after a stop:   clusterns adapt --output runs/titles --resume
+    Go on after a stop:   clusterns adapt --output runs/manual --resume
 
     For topics, a linear map behind the encoder is fitted; for search, its last layers are trained for a few steps.
     The result lies between the start and what was learned, as far as what the start knew is kept; where nothing is

@@ -8,32 +8,43 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense, Normalize
 
+Matrix = NDArray[np.float64]
 
-def mapped(model: SentenceTransformer, change: NDArray[np.float64]) -> SentenceTransformer:
-    """``model`` with vectors ``x + x change`` in place of x; ``model`` itself stays as it is.
+
+def mapped(
+    model: SentenceTransformer, matrix: Matrix, *, normalise: bool = False
+) -> SentenceTransformer:
+    """A model with vectors ``x @ matrix`` in place of x, on the modules of ``model``, which stays as it is.
 
     The layer stands before a last normalisation: the direction is the same, and the length stays 1.
 
     Args:
         model: any sentence encoder with vectors of d numbers.
-        change: (d, d).
+        matrix: (d, d).
+        normalise: whether vectors are to have length 1 although ``model`` does not end in Normalize.
     """
-    width = len(change)
-    layer = Dense(
-        width,
-        width,
-        bias=False,
-        activation_function=None,
-        init_weight=torch.from_numpy(change.T).float().contiguous(),
-        use_residual=True,
-    )
-    modules = list(model)
-    place = len(modules) - isinstance(modules[-1], Normalize)
+    weight = torch.from_numpy(matrix.T).float().contiguous()
+    # The library's own default activation is tanh.
+    layer = Dense(*matrix.shape, bias=False, activation_function=None, init_weight=weight)
+    *modules, last = model
+    if isinstance(last, Normalize):
+        behind = [layer, last]
+    else:
+        behind = [last, layer, *([Normalize()] if normalise else [])]
     return SentenceTransformer(
-        modules=[*modules[:place], layer, *modules[place:]],
+        modules=[*modules, *behind],
         device=str(model.device),
         prompts=model.prompts,
         default_prompt_name=model.default_prompt_name,
         similarity_fn_name=model.similarity_fn_name,
         truncate_dim=model.truncate_dim,
     )
+
+
+def map_of(model: SentenceTransformer) -> tuple[Matrix, bool]:
+    """The matrix of a model that :func:`mapped` made, and whether it ends in Normalize."""
+    *_, before, last = model
+    normalised = isinstance(last, Normalize)
+    layer = before if normalised else last
+    assert isinstance(layer, Dense)
+    return layer.linear.weight.detach().cpu().double().numpy().T, normalised

@@ -6,8 +6,8 @@ Nothing heavy is imported here, so that a base that is not there is refused at o
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -45,11 +45,10 @@ def minibert_folder() -> Path:
     return Path(str(files("clusterns.encoder") / "minibert"))
 
 
-@cache
 def identity_of_base(name: str) -> str:
-    """What tells two bases apart: the weights where they are at hand, else the name."""
+    """What tells two bases of one name apart: the weights where they are at hand, else the name."""
     folder = minibert_folder() if name == MINIBERT else Path(name).expanduser()
-    weights = sorted(folder.rglob("*.safetensors")) if folder.is_dir() else []
+    weights = sorted(_weights_in(folder)) if folder.is_dir() else []
     if not weights:
         return name
     digest = hashlib.blake2b(digest_size=8)
@@ -58,6 +57,17 @@ def identity_of_base(name: str) -> str:
             while block := opened.read(1 << 22):
                 digest.update(block)
     return f"{folder.name} {digest.hexdigest()}"
+
+
+def _weights_in(folder: Path) -> set[Path]:
+    """The weights of a model and of its modules, and nothing else that lies in its folder."""
+    modules = folder / "modules.json"
+    places = [folder]
+    if modules.is_file():
+        places += [folder / each["path"] for each in json.loads(modules.read_text("utf-8"))]
+    return {
+        file for place in places for kind in ("*.safetensors", "*.bin") for file in place.glob(kind)
+    }
 
 
 def _on_hub(name: str) -> bool:

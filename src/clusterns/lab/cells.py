@@ -148,7 +148,7 @@ def _folder_name(recipe: str, changes: Mapping[str, Any], corpus: str, label: st
         raise UserError(f"row {label}: {error}") from None
     settings = resolved.model_dump(mode="json", exclude=resolved.unread() | NO_MATTER)
     base = str(settings.pop("base") or MINIBERT)
-    decides = [settings, identity_of_base(base), _identity(corpus)]
+    decides = [settings, _identity_of_base(base), _identity(corpus)]
     text = json.dumps(decides, sort_keys=True)
     digest = hashlib.blake2b(text.encode(), digest_size=5).hexdigest()
     return f"{resolved.method}-{resolved.seed}-{digest}"
@@ -167,6 +167,9 @@ def find_corpus(name: str) -> str:
         f"the corpus {WIKIPEDIA} is {WIKIPEDIA_FILE.as_posix()} in the folder that the variable {VARIABLE} "
         "names, and is not there: name a text with --corpus, such as SimCSE's wiki1m_for_simcse.txt."
     )
+
+
+_identity_of_base = cache(identity_of_base)
 
 
 @cache

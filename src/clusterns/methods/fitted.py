@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 # Of the settings of training, these matter to a method that does not train.
-READ = {"batch_size", "dev", "heldout", "seed"}
+READ = {"batch_size", "dev", "heldout", "max_sentences", "seed"}
 
 
 class UntrainedSettings(Recipe):
@@ -26,7 +26,12 @@ class UntrainedSettings(Recipe):
         """Most settings of training say nothing here."""
         training = set(TrainingSettings.model_fields) | set(ContrastiveSettings.model_fields)
         views = {"positives", "crop_min", "repetition_rate", "positive_template", "denoising"}
-        return super().unread() | (training - READ) | views | {"head", "dropout", "max_length"}
+        return (
+            super().unread()
+            | (training - READ)
+            | views
+            | {"head", "dropout", "max_length", "train_layers"}
+        )
 
 
 class FittedSettings(UntrainedSettings):

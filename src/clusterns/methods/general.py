@@ -11,7 +11,7 @@ APART = 300
 
 
 def replayed_text(file: str, base: str | None, count: int, seed: int) -> list[str]:
-    """``count`` lines to learn from, again from the beginning where there are fewer.
+    """``count`` lines to learn from, or as many as there are.
 
     Args:
         file: the user's own general text; empty for random words of the base's vocabulary.
@@ -23,7 +23,7 @@ def replayed_text(file: str, base: str | None, count: int, seed: int) -> list[st
         return _words(base, count, seed)
     lines = _lines(file)[0]
     order = np.random.default_rng(seed).permutation(len(lines))
-    return [lines[row] for row in np.resize(order, count)]
+    return [lines[row] for row in order[:count]]
 
 
 def text_apart(file: str, base: str | None) -> list[str]:

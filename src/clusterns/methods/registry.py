@@ -159,7 +159,7 @@ def recipe_class(name: str, parts: tuple[str, ...] = ()) -> type[Recipe]:
         if self.parts and not chosen.trains:
             raise ValueError(f"parts are for methods that train, and {name} does not.")
         views = chosen.views(self)
-        if self.dropout == 0 and chosen.views_are_the_same(views):
+        if chosen.trains and self.dropout == 0 and chosen.views_are_the_same(views):
             raise ValueError("positives = dropout with dropout = 0: both views would be the same.")
         chosen.check(self)
         return self

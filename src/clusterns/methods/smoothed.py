@@ -13,12 +13,15 @@ from clusterns.methods.adapting import Adapting, AdaptingSettings
 from clusterns.methods.fitted import Untrained, UntrainedSettings
 from clusterns.methods.general import replayed_text
 from clusterns.methods.method import Context
+from clusterns.methods.recipe import Recipe
 from clusterns.methods.registry import method
+from clusterns.views.view import View
 
 if TYPE_CHECKING:
+    from datasets import Dataset
     from sentence_transformers import SentenceTransformer
 
-# More lines of general text tell no more about where it lies.
+# Lines of general text: more tell no more about where it lies.
 MOST_GENERAL = 2000
 FEWEST = 50
 
@@ -42,8 +45,8 @@ class SmoothedSettings(AdaptingSettings, UntrainedSettings):
     """Holds the map to the identity where neither text says anything."""
 
     def unread(self) -> set[str]:
-        """How much is learned from matters here."""
-        return super().unread() - {"max_sentences"}
+        """How much of a sentence is read matters here."""
+        return super().unread() - {"max_length"}
 
 
 @method
@@ -63,32 +66,40 @@ class Smoothed(Adapting, Untrained):
     purpose = "topics"
     settings = SmoothedSettings
     defaults = {
+        "max_length": 128,
         "max_sentences": 20_000,
         "heldout": 300,
-        "shares": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
+        "shares": (0.2, 0.4, 0.6, 0.8, 1.0),
     }
+
+    def check_text(self, dataset: Dataset) -> None:
+        """There must be something that sentences can have in common."""
+        if len(dataset) < FEWEST:
+            raise UserError(
+                f"{len(dataset)} sentences are too few to tell what they have in common: name more text, or "
+                "leave the model as it is."
+            )
+
+    def views(self, recipe: Recipe) -> tuple[View, ...]:
+        """The sentence, as it is."""
+        return (View(),)
 
     def make(self, context: Context) -> SentenceTransformer:
         """The start with the whole map behind it."""
         from clusterns.encoder.linear_map import mapped
-        from clusterns.vectors.embed import Embedder
-        from clusterns.vectors.linear_map import fitted_change
+        from clusterns.vectors.linear_map import fitted_map
         from clusterns.vectors.nearest import unit
         from clusterns.vectors.smoothing import smoothed
 
-        recipe, model, own = context.recipe, context.model, len(context.texts)
+        recipe, own = context.recipe, len(context.texts)
         assert isinstance(recipe, SmoothedSettings)
-        if own < FEWEST:
-            raise UserError(
-                f"{own} sentences are too few to tell what they have in common: name more text, or leave "
-                "the model as it is."
-            )
-        wanted = min(round(recipe.replay * own), MOST_GENERAL)
+        wanted = MOST_GENERAL if recipe.replay else 0
         general = replayed_text(recipe.general, recipe.base, wanted, recipe.seed)
         # A model that cuts its vectors is mapped whole: each number of a vector has its own column.
-        with model.truncate_embeddings(None):
-            embed = Embedder(model, recipe.batch_size, progress=not context.quiet)
-            vectors = unit(embed([*taken(context.texts, range(own)), *general]))
+        with context.model.truncate_embeddings(None):
+            texts = [*taken(context.texts, range(own)), *general]
+            embedded = context.embed(texts, progress=not context.quiet).float().cpu().numpy()
+        vectors = unit(embedded)
         targets = smoothed(
             vectors[:own],
             neighbours=recipe.target_neighbours,
@@ -99,21 +110,21 @@ class Smoothed(Adapting, Untrained):
             seed=recipe.seed,
             progress=not context.quiet,
         )
-        change = fitted_change(
+        matrix = fitted_map(
             vectors[:own], targets, vectors[own:], weight=recipe.replay, ridge=recipe.ridge
         )
-        return mapped(model, change)
+        return mapped(
+            context.model, matrix, normalise=np.allclose(vectors, embedded, rtol=0, atol=1e-3)
+        )
 
     def on_the_way(
         self, start: SentenceTransformer, made: SentenceTransformer, share: float
     ) -> SentenceTransformer:
         """The start with so much of the map behind it; without the layer where that is nothing."""
-        from clusterns.encoder.interpolation import between
-        from clusterns.encoder.linear_map import mapped
+        from clusterns.encoder.linear_map import map_of, mapped
 
         if share == 0:
             return start
-        with start.truncate_embeddings(None):
-            width = start.get_embedding_dimension()
-        assert width is not None
-        return between(mapped(start, np.zeros((width, width))), made, share)
+        matrix, normalise = map_of(made)
+        identity = np.eye(len(matrix))
+        return mapped(start, identity + share * (matrix - identity), normalise=normalise)

@@ -18,6 +18,7 @@ from clusterns.files import whole_folder
 from clusterns.methods.method import Ending, Method
 from clusterns.methods.recipe import Recipe
 from clusterns.methods.registry import all_parts, get_method
+from clusterns.record import make_record
 from clusterns.training.begin import open_run, score_base
 from clusterns.training.build import build_context, texts_of
 from clusterns.training.finish import RunResult, save
@@ -63,6 +64,10 @@ def make_model(
         raise UserError(f"method {recipe.method} does not train: run it in one process.")
     method, texts = get_method(recipe.method), texts_of(dataset)
     folder.check(resume)
+    metric = f"eval_{evaluator.primary_metric}"
+    if resume:  # before the work
+        folder.check_same(recipe, corpus["fingerprint"], metric)
+    begun = make_record()["date"]
     set_seed(recipe.seed)
     base = resolve_base(recipe.base)
     model = method.encoder(recipe, base)
@@ -70,7 +75,8 @@ def make_model(
     made = method.make(replace(build_context(recipe, model, texts), quiet=quiet))
     if not made.model_card_data.model_name:
         made.model_card_data.model_name = f"{Path(base).name} with {method.title}"
-    open_run(folder, recipe, corpus, f"eval_{evaluator.primary_metric}", resume)
+    open_run(folder, recipe, corpus, metric, resume)
+    folder.note(date=begun)
     score_base(model, evaluator, folder)
     facts: dict[str, Any] = {}
     if not method.keeps_best:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from clusterns.vectors.nearest import Vectors
 
 
-def fitted_change(
+def fitted_map(
     vectors: Vectors,
     targets: Vectors,
     still: Vectors,
@@ -16,10 +16,10 @@ def fitted_change(
     weight: float = 0.5,
     ridge: float = 1e-3,
 ) -> NDArray[np.float64]:
-    """The (d, d) change C for which ``x + x C`` is near the target of x, exactly, by least squares.
+    """The (d, d) matrix M for which ``x M`` is near the target of x, exactly, by least squares.
 
-    It makes ``mean |x + x C - t|^2 + weight mean |g C|^2 + ridge |C|^2`` as small as can be, over the
-    vectors x with their targets t and the vectors g that are to stay.
+    It makes ``mean |x M - t|^2 + weight mean |g M - g|^2 + ridge |M - 1|^2`` as small as can be, over
+    the vectors x with their targets t and the vectors g that are to stay.
 
     Args:
         vectors: (n, d) x.
@@ -33,4 +33,5 @@ def fitted_change(
     if weight and len(still):
         other = np.asarray(still, np.float64)
         normal += weight / len(other) * other.T @ other
-    return np.asarray(np.linalg.solve(normal, own.T @ (targets - own) / len(own)), np.float64)
+    change = np.linalg.solve(normal, own.T @ (targets - own) / len(own))
+    return np.asarray(np.eye(width) + change, np.float64)

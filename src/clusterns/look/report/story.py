@@ -74,11 +74,11 @@ def read_story(path: Path) -> Story:
         state = "a run that is not finished" if folder.is_run else "no run"
         raise UserError(f"{path} holds {state}: a report is about a run that came to its end.")
     try:
-        record = folder.record
+        record, recipe = folder.record, load_recipe(str(folder.recipe_file))
         return Story(
             name=path.resolve().name,
             path=path,
-            settings=load_recipe(str(folder.recipe_file)).model_dump(),
+            settings=recipe.model_dump(exclude=recipe.unread()),
             record=record,
             results=read_json(folder.results_file),
             metrics=read_metrics(folder.metrics_file) if folder.metrics_file.is_file() else [],
