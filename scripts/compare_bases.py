@@ -22,6 +22,8 @@ from record_run import RESULTS, keep
 
 STEPS, SCORE = 250, "eval_STS-B_spearman"
 SHARED = {"max_steps": STEPS, "eval_steps": STEPS, "heldout": 500, "dev": "stsb"}
+# What is kept of a base that was made here: the metrics, a curve, and a README that says how.
+PRETRAINING = "pretraining.jsonl"
 METHODS = {"simcse": {"method": "simcse"}, "clusterns": {"method": "clusterns", "sigma": 0.4}}
 
 
@@ -88,7 +90,27 @@ def write_table() -> None:
         lines.append(f"| {base.name} | {untrained(base):.1f} | {' | '.join(cells)} |")
     if len(bases) > 1:
         lines += ["", *(_verdict(bases[0], bases[-1], method) for method in METHODS)]
+    for base in bases:
+        if (base / PRETRAINING).exists():
+            lines += ["", *_making(base)]
     (folder / "README.md").write_text("\n".join(lines) + "\n", "utf-8")
+
+
+def _making(base: Path) -> list[str]:
+    """How a base was made, from the metrics and the options that `make_minibert.py` was run with."""
+    metrics = [json.loads(line) for line in (base / PRETRAINING).read_text("utf-8").splitlines()]
+    held_out = [line["held_out"] for line in metrics if "held_out" in line]
+    steps, tokens = metrics[-1]["step"], metrics[-1]["tokens"]
+    return [
+        f"## {base.name}",
+        "",
+        (base / "README.md").read_text("utf-8").strip(),
+        "",
+        f"{steps:,} steps of {tokens // steps:,} tokens ({tokens / 1e6:.1f} M). Masked-LM loss on held-out sentences, whole",
+        f"words masked: {held_out[0]:.2f} before, {held_out[-1]:.2f} after.",
+        "",
+        f"![Loss of {base.name}]({base.name}/curve.png)",
+    ]
 
 
 def _cell(found: dict[int, float]) -> str:

@@ -147,16 +147,18 @@ class Metrics:
         from matplotlib.figure import Figure
 
         lines = [json.loads(line) for line in self.file.read_text().splitlines()]
-        figure = Figure(figsize=(6, 3.5), layout="constrained")
-        axes = figure.add_subplot()
-        for name, style in (("loss", "-"), ("held_out", "o-")):
+        figure = Figure(figsize=(6, 4.5), layout="constrained")
+        # Apart: with --whole, what is trained is more than what is held out.
+        above, below = figure.subplots(2, sharex=True)
+        for axes, name, title in (
+            (above, "loss", "loss in training"),
+            (below, "held_out", "masked-LM loss, held out"),
+        ):
             points = [(e["tokens"] / 1e6, e[name]) for e in lines if name in e]
             if points:
-                axes.plot(
-                    *zip(*points, strict=True), style, markersize=3, label=name.replace("_", " ")
-                )
-        axes.set(xlabel="million tokens", ylabel="masked-LM loss")
-        axes.legend(frameon=False)
+                axes.plot(*zip(*points, strict=True), "o-", markersize=3)
+            axes.set_ylabel(title)
+        below.set_xlabel("million tokens")
         figure.savefig(self.file.with_name("curve.png"), dpi=120)
 
 

@@ -13,6 +13,7 @@ ADAPTED = ("StackOverflow", "SearchSnippets", "AG", "G-T", "Tweet", "DBpedia", "
 RIVALS = {
     "adapt": "clusterns adapt",
     "whole": "clusterns adapt, the whole way",
+    "layers": "two layers trained to the same targets",
     "simcse": "SimCSE, dropout",
     "crops": "SimCSE, crops",
     "clusterns": "ClusterNS, dropout, K = 64",

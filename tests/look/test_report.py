@@ -98,7 +98,7 @@ def test_the_report_of_a_run_has_everything_and_loads_nothing(run: Path) -> None
     for words in (
         "0.1000 → 0.3000", "+0.2000", "clustering starts", "false-negative rate", "best at step 30",
         "halves find each other, MRR", "alignment of halves", "uniformity", "95 % intervals",
-        "nearest after training", "belong to none", "hard negatives", "learning_rate",
+        "nearest with the new model", "belong to none", "hard negatives", "learning_rate",
         "sentence-transformers", "one.txt", "sentences kept out of training",
     ):  # fmt: skip
         assert words in page, words

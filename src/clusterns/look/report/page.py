@@ -93,7 +93,8 @@ def together(stories: Sequence[Story]) -> list[Markup]:
     """The validations of runs in one chart, for each score that several runs share."""
     runs: dict[str, dict[str, Curve]] = {}
     for story in stories:
-        runs.setdefault(story.results["metric"], {})[story.name] = story.validations
+        if len(story.validations) > 1:  # one point is no curve
+            runs.setdefault(story.results["metric"], {})[story.name] = story.validations
     return [
         line_chart(f"together{n}", curves, label=metric.replace("_", " "))
         for n, (metric, curves) in enumerate(runs.items())
