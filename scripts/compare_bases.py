@@ -101,13 +101,14 @@ def _making(base: Path) -> list[str]:
     metrics = [json.loads(line) for line in (base / PRETRAINING).read_text("utf-8").splitlines()]
     held_out = [line["held_out"] for line in metrics if "held_out" in line]
     steps, tokens = metrics[-1]["step"], metrics[-1]["tokens"]
+    seen = f"{steps:,} steps of {tokens // steps:,} tokens ({tokens / 1e6:.1f} M)"
     return [
         f"## {base.name}",
         "",
         (base / "README.md").read_text("utf-8").strip(),
         "",
-        f"{steps:,} steps of {tokens // steps:,} tokens ({tokens / 1e6:.1f} M). Masked-LM loss on held-out sentences, whole",
-        f"words masked: {held_out[0]:.2f} before, {held_out[-1]:.2f} after.",
+        f"{seen}. Masked-LM loss on held-out sentences, whole words masked:",
+        f"{held_out[0]:.2f} before, {held_out[-1]:.2f} after.",
         "",
         f"![Loss of {base.name}]({base.name}/curve.png)",
     ]
