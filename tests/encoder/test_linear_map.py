@@ -11,7 +11,6 @@ from sentence_transformers.base.modules import Normalize
 
 from clusterns.encoder.base import load_base
 from clusterns.encoder.linear_map import map_of, mapped
-from clusterns.methods.smoothed import Smoothed
 from clusterns.vectors.nearest import unit
 
 TEXTS = ["a river in winter", "the bank raised its rates", "sort an array"]
@@ -43,13 +42,3 @@ def test_vectors_are_mapped_and_the_saved_model_is_plain(
     matrix, found = map_of(made)
     assert found == of_length_1
     np.testing.assert_allclose(matrix, MATRIX, atol=1e-6)
-
-
-def test_a_share_of_the_way_is_that_share_of_the_map() -> None:
-    start = load_base("minibert")
-    made = mapped(start, MATRIX)
-    method, before = Smoothed(), start.encode(TEXTS)
-    assert method.on_the_way(start, made, 0) is start
-    for share in (0.25, 1.0):
-        found = method.on_the_way(start, made, share).encode(TEXTS)
-        np.testing.assert_allclose(found, before + share * (before @ MATRIX - before), atol=1e-4)

@@ -74,26 +74,33 @@ class AdaptationEvaluator(BaseEvaluator):
         steps: int = -1,
     ) -> dict[str, float]:
         """Score a model."""
-        own, general = self._embedded(model)
-        before_own, before_general = self._before
-        kept = _agreement(own[:MOST], before_own[:MOST])
-        metrics = {
-            self.primary_metric: 1 - kept if self._pairs is None else self._search(own),
-            KEPT: kept,
-            KEPT_GENERAL: _agreement(general, before_general),
-        }
+        metrics = self.score(self.embed(model))
         self.store_metrics_in_model_card_data(model, metrics, epoch, steps)
         return metrics
 
+    def embed(self, model: SentenceTransformer) -> Vectors:
+        """The vectors of all texts that a model is judged by."""
+        texts = [*self._heldout, *self._general]
+        vectors = model.encode(texts, batch_size=self.batch_size, show_progress_bar=False)
+        return np.asarray(vectors, dtype=np.float32)
+
+    def score(self, vectors: Vectors) -> dict[str, float]:
+        """Score a model by what :meth:`embed` gives of it, of any length."""
+        own, general = self._parted(vectors)
+        before_own, before_general = self._before
+        kept = _agreement(own[:MOST], before_own[:MOST])
+        return {
+            str(self.primary_metric): 1 - kept if self._pairs is None else self._search(own),
+            KEPT: kept,
+            KEPT_GENERAL: _agreement(general, before_general),
+        }
+
     @cached_property
     def _before(self) -> tuple[Vectors, Vectors]:
-        return self._embedded(self._start())
+        return self._parted(self.embed(self._start()))
 
-    def _embedded(self, model: SentenceTransformer) -> tuple[Vectors, Vectors]:
-        vectors = model.encode(
-            [*self._heldout, *self._general], batch_size=self.batch_size, show_progress_bar=False
-        )
-        vectors = unit(np.asarray(vectors, dtype=np.float32))
+    def _parted(self, vectors: Vectors) -> tuple[Vectors, Vectors]:
+        vectors = unit(vectors)
         return vectors[: len(self._heldout)], vectors[len(self._heldout) :]
 
     def _search(self, own: Vectors) -> float:

@@ -7,7 +7,7 @@ itself is always allowed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -54,14 +54,11 @@ class Adapting(Method):
         recipe, start = ending.recipe, ending.start()
         assert isinstance(recipe, AdaptingSettings)
         decides = str(ending.evaluator.primary_metric)
-
-        def measure(model: SentenceTransformer) -> dict[str, float]:
-            found = dict(ending.evaluator(model))
-            return {PURPOSE: found[decides], **{key: found[key] for key in (KEPT, KEPT_GENERAL)}}
-
-        measured = {0.0: measure(start)}
-        for share in sorted(set(recipe.shares)):
-            measured[share] = measure(self.on_the_way(start, ending.model, share))
+        judged = self.judged(ending, start, [0.0, *sorted(set(recipe.shares))])
+        measured = {
+            share: {PURPOSE: found[decides], **{key: found[key] for key in (KEPT, KEPT_GENERAL)}}
+            for share, found in judged.items()
+        }
         refused = {
             share: why for share, found in measured.items() if (why := refusal(recipe, found))
         }
@@ -74,6 +71,15 @@ class Adapting(Method):
             "refused": {str(share): why for share, why in refused.items()},
         }
         return self.on_the_way(start, ending.model, chosen), facts
+
+    def judged(
+        self, ending: Ending, start: SentenceTransformer, shares: Sequence[float]
+    ) -> dict[float, Mapping[str, float]]:
+        """What the judge says of the models on the way, by their share of it."""
+        return {
+            share: dict(ending.evaluator(self.on_the_way(start, ending.model, share)))
+            for share in shares
+        }
 
     def on_the_way(
         self, start: SentenceTransformer, made: SentenceTransformer, share: float

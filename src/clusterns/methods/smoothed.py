@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pydantic import Field
@@ -12,7 +13,7 @@ from clusterns.errors import UserError
 from clusterns.methods.adapting import Adapting, AdaptingSettings
 from clusterns.methods.fitted import Untrained, UntrainedSettings
 from clusterns.methods.general import replayed_text
-from clusterns.methods.method import Context
+from clusterns.methods.method import Context, Ending
 from clusterns.methods.recipe import Recipe
 from clusterns.methods.registry import method
 from clusterns.views.view import View
@@ -69,7 +70,7 @@ class Smoothed(Adapting, Untrained):
         "max_length": 128,
         "max_sentences": 20_000,
         "heldout": 300,
-        "shares": (0.2, 0.4, 0.6, 0.8, 1.0),
+        "shares": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
     }
 
     def check_text(self, dataset: Dataset) -> None:
@@ -116,6 +117,20 @@ class Smoothed(Adapting, Untrained):
         return mapped(
             context.model, matrix, normalise=np.allclose(vectors, embedded, rtol=0, atol=1e-3)
         )
+
+    def judged(
+        self, ending: Ending, start: SentenceTransformer, shares: Sequence[float]
+    ) -> dict[float, Mapping[str, float]]:
+        """All from the start's vectors, which the models on the way map."""
+        from clusterns.encoder.linear_map import map_of
+
+        judge: Any = ending.evaluator
+        with start.truncate_embeddings(None):
+            vectors = judge.embed(start)
+        matrix, _ = map_of(ending.model)
+        change = (vectors @ matrix - vectors).astype(vectors.dtype)
+        cut = slice(start.truncate_dim)
+        return {share: judge.score((vectors + share * change)[:, cut]) for share in shares}
 
     def on_the_way(
         self, start: SentenceTransformer, made: SentenceTransformer, share: float

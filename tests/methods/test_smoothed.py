@@ -1,0 +1,47 @@
+"""Models on the way to a map: what they are, and that judging them by vectors is judging them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Normalize
+
+from clusterns.encoder.base import load_base
+from clusterns.encoder.linear_map import mapped
+from clusterns.evaluation.adaptation import AdaptationEvaluator
+from clusterns.methods.adapting import Adapting
+from clusterns.methods.method import Ending
+from clusterns.methods.smoothed import Smoothed
+from clusterns.training.recipe import load_recipe
+
+WORDS = "river bank oven moon king law horse letter".split()
+TEXTS = [f"the {word} near the {other}" for word in WORDS for other in ("old", "new", "big")]
+MATRIX = np.eye(256) + np.random.default_rng(0).standard_normal((256, 256)) / 8
+
+
+def test_a_share_of_the_way_is_that_share_of_the_map() -> None:
+    start = load_base("minibert")
+    made = mapped(start, MATRIX)
+    method, before = Smoothed(), start.encode(TEXTS)
+    assert method.on_the_way(start, made, 0) is start
+    for share in (0.25, 1.0):
+        found = method.on_the_way(start, made, share).encode(TEXTS)
+        np.testing.assert_allclose(found, before + share * (before @ MATRIX - before), atol=1e-3)
+
+
+@pytest.mark.parametrize("cut", [None, 100])
+def test_models_are_judged_by_the_vectors_that_they_have(cut: int | None, tmp_path: Path) -> None:
+    start = SentenceTransformer(modules=[*load_base("minibert"), Normalize()])
+    start.truncate_dim = cut
+    evaluator = AdaptationEvaluator(lambda: start, TEXTS, TEXTS[::-1])
+    recipe = load_recipe("adapt-topics")
+    ending = Ending(recipe, mapped(start, MATRIX), lambda: start, evaluator, tmp_path)
+    shares = [0.0, 0.3, 1.0]
+    fast, slow = (kind.judged(Smoothed(), ending, start, shares) for kind in (Smoothed, Adapting))
+    for share in shares:
+        assert fast[share] == pytest.approx(slow[share], abs=1e-3)
+    assert fast[0.0]["kept"] == 1
+    assert fast[1.0]["kept"] < fast[0.3]["kept"] < 0.999
