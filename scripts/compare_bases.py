@@ -110,7 +110,7 @@ def _making(base: Path) -> list[str]:
         f"{seen}. Masked-LM loss on held-out sentences, whole words masked:",
         f"{held_out[0]:.2f} before, {held_out[-1]:.2f} after.",
         "",
-        f"![Loss of {base.name}]({base.name}/curve.png)",
+        f"![Loss of {base.name}]({base.name}.png)",
     ]
 
 

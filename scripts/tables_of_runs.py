@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import yaml
 from scipy.stats import spearmanr
 
 from clusterns.quickstart.proof import FIGURES
+from compare_bases import METHODS, STEPS, scores
 
 RESULTS = Path(__file__).parents[1] / "results"
 STS, HALVES = "eval_STS-B_spearman", "eval_heldout_halves_mrr"
@@ -63,6 +65,21 @@ def table_of_runs(kind: str) -> str:
         f"commands and curves: `results/{kind}`.*"
     )
     return "\n".join([*lines, "", note])
+
+
+def over_seeds(base: str) -> str:
+    """The two fixed runs with crops from one base, seed by seed."""
+    found = {method: scores(RESULTS / "base" / base, method) for method in METHODS}
+    parts = [
+        f"{method} {statistics.mean(values.values()):.1f} ({min(values.values()):.1f} to {max(values.values()):.1f})"
+        for method, values in found.items()
+    ]
+    first, second = found.values()
+    gains = ", ".join(f"{second[seed] - first[seed]:+.1f}" for seed in sorted(first))
+    return (
+        f"*Over seeds {sorted(first)}, with crops, {STEPS} steps of 64, STS-B dev at the last step only, mean and "
+        f"range: {'; '.join(parts)}; seed by seed {gains} for the second. Records: `results/base/{base}`.*"
+    )
 
 
 def table_of_methods() -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tables_of_adapting import adaptations, rivals, shares
 from tables_of_benchmarks import estimate, memory, speed
-from tables_of_runs import quickstart, table_of_methods, table_of_runs, tracking
+from tables_of_runs import over_seeds, quickstart, table_of_methods, table_of_runs, tracking
 
 ROOT = Path(__file__).parents[1]
 
@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[1]
 def main() -> None:
     fill("README.md", "quickstart", quickstart())
     fill("README.md", "wikipedia", table_of_runs("wikipedia"))
+    fill("README.md", "seeds", over_seeds("minibert-1"))
     fill("README.md", "speed", speed())
     fill("docs/prompts.md", "runs", table_of_runs("prompt"))
     fill("docs/methods.md", "methods", table_of_methods())
