@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import get_args
+from typing import Any, get_args
 
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Module, Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
+from torch import nn
 from transformers import AutoTokenizer, PreTrainedTokenizerBase
 
 from clusterns.encoder.first_position import train_every_position
@@ -83,11 +84,19 @@ def without_training_parts(model: SentenceTransformer) -> SentenceTransformer:
     """The model for users: the same modules without the train-only heads, all of them built in."""
     train_every_position(model)
     modules: list[Module] = [m for m in model if not isinstance(m, TrainingOnly)]
-    return SentenceTransformer(
-        modules=modules,
-        prompts=model.prompts,
-        default_prompt_name=model.default_prompt_name,
-        similarity_fn_name=model.similarity_fn_name,
-        truncate_dim=model.truncate_dim,
-        model_card_data=model.model_card_data,
-    )
+    return with_modules(model, modules, model_card_data=model.model_card_data)
+
+
+def with_modules(
+    model: SentenceTransformer, modules: Sequence[nn.Module], **changes: Any
+) -> SentenceTransformer:
+    """A model of other modules that keeps what else belongs to ``model``: prompts, similarity, where its
+    vectors are cut; ``changes`` are arguments of SentenceTransformer."""
+    kept = {
+        "device": str(model.device),
+        "prompts": model.prompts,
+        "default_prompt_name": model.default_prompt_name,
+        "similarity_fn_name": model.similarity_fn_name,
+        "truncate_dim": model.truncate_dim,
+    }
+    return SentenceTransformer(modules=list(modules), **{**kept, **changes})

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.base.modules import Module
 from sentence_transformers.util import batch_to_device
 from torch import Tensor
 
 from clusterns.console import bar
+from clusterns.encoder.base import with_modules
 from clusterns.encoder.flow import LEVELS, Flow
 from clusterns.encoder.flow_layers import flow_layers
 from clusterns.encoder.whitening import Moments, whitening
@@ -53,7 +53,7 @@ def whiten(
     order = sorted(range(len(sentences)), key=lambda row: len(sentences[row]))
     for batch in _batches(order, batch_size, "Whitening", quiet):
         moments.add(_vectors(model, [sentences[row] for row in batch], max_length))
-    return _with(model, whitening(moments, wanted))
+    return with_modules(model, [*model, *whitening(moments, wanted)], truncate_dim=None)
 
 
 def fit_flow(
@@ -105,7 +105,7 @@ def fit_flow(
             flow.negative_log_likelihood(vectors).backward()
             torch.nn.utils.clip_grad_norm_(flow.parameters(), 1.0)
             optimizer.step()
-    return _with(model.eval(), flow_layers(flow.eval().cpu()))
+    return with_modules(model.eval(), [*model, *flow_layers(flow.eval().cpu())], truncate_dim=None)
 
 
 def _epochs(count: int, batch_size: int, epochs: float) -> list[int]:
@@ -136,14 +136,3 @@ def _vectors(model: SentenceTransformer, sentences: list[str], max_length: int) 
     )
     vectors: Tensor = model(batch_to_device(features, model.device))["sentence_embedding"]
     return vectors
-
-
-def _with(model: SentenceTransformer, layers: list[Module]) -> SentenceTransformer:
-    """A model with ``layers`` behind the modules of ``model``."""
-    return SentenceTransformer(
-        modules=[*model, *layers],
-        device=str(model.device),
-        prompts=model.prompts,
-        default_prompt_name=model.default_prompt_name,
-        similarity_fn_name=model.similarity_fn_name,
-    )

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense, Normalize
 
+from clusterns.encoder.base import with_modules
+
 Matrix = NDArray[np.float64]
 
 
@@ -31,14 +33,7 @@ def mapped(
         behind = [layer, last]
     else:
         behind = [last, layer, *([Normalize()] if normalise else [])]
-    return SentenceTransformer(
-        modules=[*modules, *behind],
-        device=str(model.device),
-        prompts=model.prompts,
-        default_prompt_name=model.default_prompt_name,
-        similarity_fn_name=model.similarity_fn_name,
-        truncate_dim=model.truncate_dim,
-    )
+    return with_modules(model, [*modules, *behind])
 
 
 def map_of(model: SentenceTransformer) -> tuple[Matrix, bool]:
