@@ -26,11 +26,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.base.modules import Dense, Normalize
+from sentence_transformers.base.modules import Dense
 
 from adapt_rivals import RIVALS
 from clusterns import adapt, load_base
-from clusterns.encoder.linear_map import map_of
+from clusterns.encoder.local_map import map_of
 from clusterns.evaluation.data.find import EvaluationData
 from clusterns.evaluation.data.sets import digest_of
 from clusterns.evaluation.scores.clustering import adjusted_mutual_information, cluster_seeds
@@ -138,16 +138,16 @@ REMEMBERED: dict[str, Vectors] = {}
 def remembering(model: SentenceTransformer) -> Encode:
     """Unit vectors of texts. A model that is an encoder with a map behind it, as `adapt` leaves one for
     topics, shares the encoder's vectors with every other such model: they are made once."""
-    *encoder, layer, last = model
-    if not (isinstance(layer, Dense) and not layer.bias and isinstance(last, Normalize)):
+    *encoder, near, moved, _ = model
+    if not (isinstance(near, Dense) and isinstance(moved, Dense)):
         return lambda texts: unit(model.encode(list(texts), batch_size=64, show_progress_bar=False))
-    plain, (matrix, _) = SentenceTransformer(modules=[*encoder, last]), map_of(model)
+    plain, local = SentenceTransformer(modules=encoder), map_of(model)
 
     def encode(texts: Sequence[str]) -> Vectors:
         key = digest_of(texts, np.zeros(0))
         if key not in REMEMBERED:
             REMEMBERED[key] = remembering(plain)(texts)
-        return unit((REMEMBERED[key] @ matrix).astype(np.float32))
+        return unit(local(REMEMBERED[key]))
 
     return encode
 

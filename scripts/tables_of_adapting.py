@@ -13,6 +13,7 @@ ADAPTED = ("StackOverflow", "SearchSnippets", "AG", "G-T", "Tweet", "DBpedia", "
 RIVALS = {
     "adapt": "clusterns adapt",
     "whole": "clusterns adapt, the whole way",
+    "linear": "a linear map to the same targets",
     "layers": "two layers trained to the same targets",
     "simcse": "SimCSE, dropout",
     "crops": "SimCSE, crops",

@@ -6,9 +6,11 @@ python scripts/write_lab_results.py
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from clusterns.evaluation.results.bootstrap import LEVEL
 from clusterns.evaluation.results.published import published_rows
+from clusterns.files import read_json
 from clusterns.lab.differences import Difference
 from clusterns.lab.engines.driver import duration
 from clusterns.lab.experiment import experiment_names
@@ -19,6 +21,8 @@ from clusterns.tables import Table
 
 ROOT = Path(__file__).parents[1]
 RECORDS = ROOT / "results" / "lab"
+# Written by diagnose_clusters.py.
+CLUSTERS = "clusters-of-dbpedia.json"
 FEWEST_SEEDS = 3
 HEAD = """# Results
 
@@ -45,7 +49,10 @@ def write(records: Path, docs: Path) -> None:
     found = [Record.read(path) for path in sorted(records.glob("*.jsonl"))]
     found.sort(key=lambda one: order.index(one.name) if one.name in order else len(order))
     if found:
-        parts = [HEAD, verdicts(found).markdown(), *(section(one, docs) for one in found)]
+        parts = [HEAD, verdicts(found).markdown()]
+        if (records / CLUSTERS).is_file():
+            parts.append(clusters(read_json(records / CLUSTERS)))
+        parts += [section(one, docs) for one in found]
         (docs / "results.md").write_text("\n".join(parts), "utf-8")
 
 
@@ -100,6 +107,41 @@ def judge(record: Record, one: Difference) -> tuple[int, str]:
     if significant and wins == 0 and one.points < 0:
         return wins, "reversed"
     return wins, "not shown"
+
+
+CLUSTERS_HEAD = """## What the clusters are worth
+
+ClusterNS trained on DBpedia's texts, with crops, in the small budget; looked at after the last step with 2,048 texts
+that it did not train on, in batches as in training, one seed. *AMI* of the clusters of a batch with the 14 classes.
+*Found*: sentences with another member in their cluster, the false negatives; *precision*: of these pairs, how many
+are of one class (*by chance*: of all pairs); *recall*: of the pairs of one class, how many are found. *Hard*:
+similarity to the second nearest centroid, next to that of the mean and of the hardest sentence of another class in
+the batch; *share*: of the denominator without the positive, what the centroids contribute. Percentages, but for the
+similarities.
+"""
+SEEN = {
+    "AMI": ("ami", 1),
+    "found": ("found", 1),
+    "precision": ("precision", 1),
+    "by chance": ("same_class", 1),
+    "recall": ("recall", 1),
+    "hard": ("hard_negative", 2),
+    "mean other": ("mean_negative", 2),
+    "hardest other": ("hardest_negative", 2),
+    "share": ("share_of_denominator", 1),
+}
+
+
+def clusters(record: dict[str, Any]) -> str:
+    """What diagnose_clusters.py saw at the end of each of its runs."""
+    table = Table("", ["steps", *SEEN], mark_best=False, corner="ClusterNS")
+    for name, one in record["settings"].items():
+        step, seen = list(one["looks"].items())[-1]
+        table.rows.append(
+            (name, [step, *(f"{seen[key]:.{digits}f}" for key, digits in SEEN.values())])
+        )
+    made = f"*Seed {record['seed']}, `{record['command']}`. Record: `results/lab/{CLUSTERS}`.*\n"
+    return "\n".join([CLUSTERS_HEAD, table.markdown(), made])
 
 
 def section(record: Record, docs: Path) -> str:

@@ -99,7 +99,9 @@ def test_a_planted_domain_gains_and_general_text_stays(
     assert adapted.encode(["a title"]).shape == (1, 64)
     *encoder, normalisation = start
     kinds = [type(module) for module in adapted]
-    assert kinds == [*(type(module) for module in encoder), Dense, type(normalisation)]
+    of_length_1 = type(normalisation)
+    behind = [of_length_1, Dense, Dense, of_length_1]
+    assert kinds == [*(type(module) for module in encoder), *behind]
     for mine, its in zip(encoder, adapted, strict=False):
         assert all(value.equal(mine.state_dict()[name]) for name, value in its.state_dict().items())
 

@@ -10,26 +10,29 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize
 
 from clusterns.encoder.base import load_base
-from clusterns.encoder.linear_map import mapped
+from clusterns.encoder.local_map import LocalMap, mapped
 from clusterns.evaluation.adaptation import AdaptationEvaluator
 from clusterns.methods.adapting import Adapting
 from clusterns.methods.method import Ending
 from clusterns.methods.smoothed import Smoothed
 from clusterns.training.recipe import load_recipe
+from clusterns.vectors.nearest import unit
 
 WORDS = "river bank oven moon king law horse letter".split()
 TEXTS = [f"the {word} near the {other}" for word in WORDS for other in ("old", "new", "big")]
-MATRIX = np.eye(256) + np.random.default_rng(0).standard_normal((256, 256)) / 8
+RANDOM = np.random.default_rng(0).standard_normal((2, 20, 256)).astype(np.float32)
+LOCAL = LocalMap(unit(RANDOM[0]), RANDOM[1] / 4, 0.01)
 
 
 def test_a_share_of_the_way_is_that_share_of_the_map() -> None:
     start = load_base("minibert")
-    made = mapped(start, MATRIX)
-    method, before = Smoothed(), start.encode(TEXTS)
+    made = mapped(start, LOCAL)
+    method, before = Smoothed(), unit(start.encode(TEXTS))
     assert method.on_the_way(start, made, 0) is start
     for share in (0.25, 1.0):
         found = method.on_the_way(start, made, share).encode(TEXTS)
-        np.testing.assert_allclose(found, before + share * (before @ MATRIX - before), atol=1e-3)
+        expected = unit(before + share * (LOCAL(before) - before))
+        np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("cut", [None, 100])
@@ -38,7 +41,7 @@ def test_models_are_judged_by_the_vectors_that_they_have(cut: int | None, tmp_pa
     start.truncate_dim = cut
     evaluator = AdaptationEvaluator(lambda: start, TEXTS, TEXTS[::-1])
     recipe = load_recipe("adapt-topics")
-    ending = Ending(recipe, mapped(start, MATRIX), lambda: start, evaluator, tmp_path)
+    ending = Ending(recipe, mapped(start, LOCAL), lambda: start, evaluator, tmp_path)
     shares = [0.0, 0.3, 1.0]
     fast, slow = (kind.judged(Smoothed(), ending, start, shares) for kind in (Smoothed, Adapting))
     for share in shares:

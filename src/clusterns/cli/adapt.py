@@ -101,7 +101,7 @@ def adapt(
 
     Go on after a stop:   clusterns adapt --output runs/manual --resume
 
-    For topics, a linear map behind the encoder is fitted; for search, its last layers are trained for a few steps.
+    For topics, a map behind the encoder is fitted; for search, its last layers are trained for a few steps.
     The result lies between the start and what was learned, as far as what the start knew is kept; where nothing is
     a gain without harm, it is the start. docs/adapt.md says when to adapt, when to train and when to leave a model
     alone.

@@ -1,4 +1,4 @@
-"""Smoothed targets: a linear map lets a good encoder see the topics of a text, without labels or negatives."""
+"""Smoothed targets: a local map lets a good encoder see the topics of a text, without labels or negatives."""
 
 from __future__ import annotations
 
@@ -42,8 +42,12 @@ class SmoothedSettings(AdaptingSettings, UntrainedSettings):
     """Temperature of the softmax over the centroids."""
     replay: float = Field(0.5, ge=0)
     """Weight of general text, whose vectors are to stay, against the text's own."""
-    ridge: float = Field(1e-3, gt=0)
-    """Holds the map to the identity where neither text says anything."""
+    landmarks: int = Field(2000, ge=1)
+    """Sentences of the text, drawn at random, that pull what is near them; all of them where there are fewer."""
+    threshold: float = Field(0.2, ge=0, lt=1)
+    """The similarity from which on a landmark pulls: what is farther from all of them stays exactly as it is."""
+    ridge: float = Field(3e-5, gt=0)
+    """Keeps the pulls small where the texts say little."""
 
     def unread(self) -> set[str]:
         """How much of a sentence is read matters here."""
@@ -56,8 +60,8 @@ class Smoothed(Adapting, Untrained):
 
     For a model that is good already and a text of topics. Contrastive learning pushes the sentences of a
     batch apart, which in a narrow text are of the same topics; here nothing is pushed, and no weight of the
-    encoder changes: a linear map behind it is fitted exactly, in seconds. The result lies on the way from
-    the start to that map, as far as the start's knowledge is kept.
+    encoder changes: a map behind it, which acts near the text only, is fitted exactly, in seconds. The result
+    lies on the way from the start to that map, as far as the start's knowledge is kept.
     """
 
     name = "smoothed"
@@ -70,6 +74,7 @@ class Smoothed(Adapting, Untrained):
         "max_length": 128,
         "max_sentences": 20_000,
         "heldout": 300,
+        "keep": 0.99,
         "shares": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
     }
 
@@ -87,8 +92,8 @@ class Smoothed(Adapting, Untrained):
 
     def make(self, context: Context) -> SentenceTransformer:
         """The start with the whole map behind it."""
-        from clusterns.encoder.linear_map import mapped
-        from clusterns.vectors.linear_map import fitted_map
+        from clusterns.encoder.local_map import mapped
+        from clusterns.vectors.local_map import fitted_map
         from clusterns.vectors.nearest import unit
         from clusterns.vectors.smoothing import smoothed
 
@@ -99,8 +104,7 @@ class Smoothed(Adapting, Untrained):
         # A model that cuts its vectors is mapped whole: each number of a vector has its own column.
         with context.model.truncate_embeddings(None):
             texts = [*taken(context.texts, range(own)), *general]
-            embedded = context.embed(texts, progress=not context.quiet).float().cpu().numpy()
-        vectors = unit(embedded)
+            vectors = unit(context.embed(texts, progress=not context.quiet).float().cpu().numpy())
         targets = smoothed(
             vectors[:own],
             neighbours=recipe.target_neighbours,
@@ -111,35 +115,36 @@ class Smoothed(Adapting, Untrained):
             seed=recipe.seed,
             progress=not context.quiet,
         )
-        matrix = fitted_map(
-            vectors[:own], targets, vectors[own:], weight=recipe.replay, ridge=recipe.ridge
+        drawn = np.random.default_rng(recipe.seed).permutation(own)[: recipe.landmarks]
+        local = fitted_map(
+            vectors[:own],
+            targets,
+            vectors[own:],
+            vectors[drawn],
+            threshold=recipe.threshold,
+            weight=recipe.replay,
+            ridge=recipe.ridge,
         )
-        return mapped(
-            context.model, matrix, normalise=np.allclose(vectors, embedded, rtol=0, atol=1e-3)
-        )
+        return mapped(context.model, local)
 
     def judged(
         self, ending: Ending, start: SentenceTransformer, shares: Sequence[float]
     ) -> dict[float, Mapping[str, float]]:
         """All from the start's vectors, which the models on the way map."""
-        from clusterns.encoder.linear_map import map_of
+        from clusterns.encoder.local_map import map_of
+        from clusterns.vectors.nearest import unit
 
         judge: Any = ending.evaluator
         with start.truncate_embeddings(None):
-            vectors = judge.embed(start)
-        matrix, _ = map_of(ending.model)
-        change = (vectors @ matrix - vectors).astype(vectors.dtype)
+            vectors = unit(judge.embed(start))
+        change = map_of(ending.model)(vectors) - vectors
         cut = slice(start.truncate_dim)
         return {share: judge.score((vectors + share * change)[:, cut]) for share in shares}
 
     def on_the_way(
         self, start: SentenceTransformer, made: SentenceTransformer, share: float
     ) -> SentenceTransformer:
-        """The start with so much of the map behind it; without the layer where that is nothing."""
-        from clusterns.encoder.linear_map import map_of, mapped
+        """The start with so much of the map behind it; without its layers where that is nothing."""
+        from clusterns.encoder.local_map import map_of, mapped
 
-        if share == 0:
-            return start
-        matrix, normalise = map_of(made)
-        identity = np.eye(len(matrix))
-        return mapped(start, identity + share * (matrix - identity), normalise=normalise)
+        return mapped(start, map_of(made).scaled(share)) if share else start

@@ -1,0 +1,65 @@
+"""The local map of an adaptation, against a slow search and values by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from clusterns.encoder.local_map import LocalMap
+from clusterns.vectors import local_map
+from clusterns.vectors.local_map import fitted_map
+from clusterns.vectors.nearest import Vectors, unit
+
+
+def some(count: int, seed: int) -> Vectors:
+    return unit(np.random.default_rng(seed).standard_normal((count, 4)).astype(np.float32))
+
+
+def test_near_vectors_are_pulled_and_far_ones_stay_exactly() -> None:
+    local = LocalMap(np.eye(2, dtype=np.float32), np.float32([[0, 1], [2, 0]]), 0.5)
+    vectors = np.float32([[1, 0], [0.6, 0.8], [-0.6, -0.8]])
+    # The first is 0.5 above the threshold of the first landmark, the second 0.1 and 0.3 above those of both.
+    np.testing.assert_allclose(local(vectors), [[1, 0.5], [1.2, 0.9], [-0.6, -0.8]], rtol=1e-6)
+    np.testing.assert_allclose(local.scaled(0.5)(vectors[:1]), [[1, 0.25]])
+    assert (local(vectors)[2] == vectors[2]).all()
+
+
+def test_one_number_by_hand() -> None:
+    one, two = np.ones((3, 1), np.float32), np.full((3, 1), 2, np.float32)
+    # Nearness is 0.5: (0.5 c - 1)^2 + w (0.5 c)^2 + r c^2 is smallest at c = 0.5 / (0.25 + 0.25 w + r).
+    for still, weight, expected in (
+        (one[:2], 0.5, 0.5 / 0.625),
+        (one[:2], 0.0, 0.5 / 0.5),
+        (one[:0], 3.0, 0.5 / 0.5),
+    ):
+        found = fitted_map(one, two, still, one[:1], threshold=0.5, weight=weight, ridge=0.25)
+        np.testing.assert_allclose(found.changes, [[expected]])
+
+
+def test_it_is_where_gradient_descent_ends(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr(local_map, "BLOCK", 7)
+    vectors, targets, still, landmarks = some(30, 1), some(30, 2), some(12, 3), some(6, 4)
+    found = fitted_map(vectors, targets, still, landmarks, threshold=0.2, weight=0.7, ridge=0.01)
+    x, t, g, p = (torch.from_numpy(each).double() for each in (vectors, targets, still, landmarks))
+    changes = torch.zeros(6, 4, dtype=torch.float64, requires_grad=True)
+    optimizer = torch.optim.SGD([changes], lr=0.5)
+    for _ in range(5000):
+        moved = (x + (x @ p.T - 0.2).relu() @ changes - t).square().sum(1).mean()
+        stayed = ((g @ p.T - 0.2).relu() @ changes).square().sum(1).mean()
+        loss = moved + 0.7 * stayed + 0.01 * changes.square().sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    assert np.abs(found.changes).max() > 0.1, "nothing moved"
+    np.testing.assert_allclose(found.changes, changes.detach().numpy(), atol=1e-6)
+
+
+def test_what_is_to_stay_stays_the_more_the_more_it_weighs() -> None:
+    vectors, targets, still = some(30, 1), some(30, 2), some(2, 3)
+    light, heavy = (
+        fitted_map(vectors, targets, still, vectors, threshold=0, weight=weight, ridge=1e-3)
+        for weight in (0.1, 1e6)
+    )
+    assert np.abs(light(still) - still).max() > 0.1
+    assert np.abs(heavy(still) - still).max() < 1e-3
+    assert np.abs(heavy(vectors) - vectors).max() > 0.1, "nothing moves at all"
