@@ -23,11 +23,11 @@ import numpy as np
 import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainingArguments
-from sklearn.metrics import adjusted_mutual_info_score
 from torch import Tensor
 from transformers import TrainerCallback
 
 from clusterns.evaluation.data.find import EvaluationData
+from clusterns.evaluation.scores.clustering import adjusted_mutual_information
 from clusterns.files import read_json, write_json
 from clusterns.lab.experiment import SMALL
 from clusterns.losses.clustering import Clustering
@@ -64,7 +64,7 @@ def look(
     batch = (cosines / temperature).exp().masked_fill(~others, 0).sum(1)
     centroids = (neighbours.similarities[:, hard] / temperature).exp().sum(1)
     return {
-        "ami": 100 * adjusted_mutual_info_score(classes.numpy(), cluster.numpy()),
+        "ami": 100 * adjusted_mutual_information(classes.numpy(), cluster.numpy()),
         "same_class": 100 * float(same_class.sum() / others.sum()),
         "found": 100 * float(false_negatives.any(1).float().mean()),
         "precision": 100 * true / max(1.0, float(false_negatives.sum())),
