@@ -18,7 +18,6 @@ from clusterns.encoder.fitting import whiten
 from clusterns.errors import UserError
 from clusterns.methods.method import Ending
 from clusterns.methods.smoothed import Smoothed
-from clusterns.training.trainer import ContrastiveTrainer
 from clusterns.vectors.nearest import nearest, unit
 
 TOPICS = [
@@ -134,51 +133,21 @@ def documents(path: Path) -> Path:
     return path
 
 
-def test_search_learns_from_paragraphs_and_goes_on_after_a_kill(
+def test_search_learns_from_paragraphs(
     good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
     text = documents(tmp_path / "manual.txt")
-    settings = {
-        "max_steps": 20,
-        "eval_steps": 4,
-        "batch_size": 32,
-        "heldout": 78,
-        "keep": 0.5,
-        "keep_own": 0.5,
-    }
-    whole = adapt(
-        text, tmp_path / "whole", base=good, purpose="search", settings=settings, quiet=True
-    )
-    measured = whole.result.facts["measured"]
-    assert whole.result.facts["share"] > 0
-    assert whole.result.best_score > whole.result.base_score + 0.02
-    assert measured[str(whole.result.facts["share"])]["purpose"] == max(
-        each["purpose"] for each in measured.values()
-    )
-
-    step = ContrastiveTrainer.training_step
-
-    def killed_in_step_5(self: ContrastiveTrainer, *args: Any, **kwargs: Any) -> Any:
-        if self.state.global_step == 4:
-            raise InterruptedError
-        return step(self, *args, **kwargs)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(ContrastiveTrainer, "training_step", killed_in_step_5)
-        with pytest.raises(InterruptedError):
-            adapt(
-                text,
-                tmp_path / "killed",
-                base=good,
-                purpose="search",
-                settings=settings,
-                quiet=True,
-            )
-    resumed = adapt(None, tmp_path / "killed", resume=True, quiet=True)
-    assert resumed.result == whole.result
-    record = json.loads((tmp_path / "killed" / "results.json").read_text())
-    assert record["facts"]["purpose"] == "search"
+    run = adapt(
+        text, tmp_path / "run", base=good, purpose="search", quiet=True,
+        settings={"heldout": 78, "keep": 0.5, "keep_own": 0.5},
+    )  # fmt: skip
+    facts = run.result.facts
+    assert facts["purpose"] == "search"
+    assert facts["share"] > 0
+    assert run.result.best_score > run.result.base_score + 0.02
+    measured = {share: found["purpose"] for share, found in facts["measured"].items()}
+    assert measured[str(facts["share"])] == max(measured.values())
 
 
 def test_a_resume_is_of_the_same_run(

@@ -9,7 +9,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from clusterns.encoder.base import load_base
-from clusterns.encoder.layers import layers_of, train_last_layers, train_what_can_be
+from clusterns.encoder.layers import layers_of, train_last_layers
 from clusterns.errors import UserError
 
 TEXTS = ["a river in the town", "the king likes music", "an engine of the harbour"]
@@ -62,11 +62,3 @@ def test_all_layers_without_the_embeddings(tiny_bert: Path) -> None:
     frozen = [name for name, p in model[0].model.named_parameters() if not p.requires_grad]
     assert frozen
     assert all(name.startswith("embeddings.") for name in frozen)
-
-
-def test_as_many_layers_as_there_are(tiny_bert: Path) -> None:
-    model = load_base(str(tiny_bert))
-    train_what_can_be(model, 5)
-    trained = {name for name, value in model[0].model.named_parameters() if value.requires_grad}
-    assert any(name.startswith("encoder.layer.0.") for name in trained)
-    assert not any(name.startswith("embeddings.") for name in trained)

@@ -1,13 +1,11 @@
 from __future__ import annotations
 
-from copy import deepcopy
 from pathlib import Path
 
 import pytest
 from transformers import AutoTokenizer
 
-from clusterns.encoder.base import load_base, minibert_folder
-from clusterns.encoder.interpolation import between
+from clusterns.encoder.base import minibert_folder
 from clusterns.encoder.random_words import random_lines, vocabulary_words
 from clusterns.errors import UserError
 
@@ -50,29 +48,3 @@ def test_scripts_with_marks_and_signs() -> None:
 
     assert words("山", "a", "हिन्दी", "don't", "дом", "42", "##ing") == ["हिन्दी", "дом"]
     assert words("山", "水", "火", "house") == ["山", "水", "火", "house"]
-
-
-def test_tied_weights_move_once() -> None:
-    start = load_base("minibert")
-    embeddings = start[0].model.embeddings
-    embeddings.again = embeddings.word_embeddings  # as encoders of T5's kind have it
-    trained = deepcopy(start)
-    trained[0].model.embeddings.word_embeddings.weight.data += 1
-    middle = between(start, trained, 0.5)[0].model.embeddings.word_embeddings.weight
-    assert float((middle - embeddings.word_embeddings.weight - 0.5).abs().max()) < 1e-5
-
-
-def test_between_two_models() -> None:
-    start = load_base("minibert")
-    trained = deepcopy(start)
-    for parameter in trained.parameters():
-        parameter.data += 0.01
-    ends = [between(start, trained, share).state_dict() for share in (0, 0.25, 1)]
-    for name, value in start.state_dict().items():
-        if not value.is_floating_point():
-            continue
-        assert ends[0][name].equal(value)
-        assert ends[2][name].equal(trained.state_dict()[name])
-        gone = (ends[1][name] - value) / 0.01
-        assert float((gone - 0.25).abs().max()) < 1e-2
-    assert start[0].model.embeddings.word_embeddings.weight.requires_grad

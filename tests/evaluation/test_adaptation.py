@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from clusterns.errors import UserError
-from clusterns.evaluation.adaptation import AdaptationEvaluator
+from clusterns.evaluation.adaptation import AdaptationEvaluator, search_mrr
 from tests.hash_encoder import HashEncoder
 
 TEXTS = [f"sentence number {row} of {row // 2}" for row in range(40)]
@@ -65,6 +65,21 @@ def test_search_is_how_well_a_sentence_finds_its_document() -> None:
     documents = np.arange(40) // 2
     assert evaluator(documents)(Documents())["search_mrr"] == pytest.approx(1, abs=0.06)  # type: ignore[arg-type]
     assert evaluator(documents)(Model())["search_mrr"] < 0.7  # type: ignore[arg-type]
+
+
+def test_the_search_score_equals_plain_loops() -> None:
+    random = np.random.default_rng(0)
+    vectors, documents = random.standard_normal((30, 4)), random.integers(0, 12, 30)
+    ranks = []
+    for row in range(30):
+        others = sorted(set(range(30)) - {row}, key=lambda other: -(vectors[row] @ vectors[other]))
+        own = [rank for rank, other in enumerate(others, 1) if documents[other] == documents[row]]
+        ranks += own[:1]
+    assert 20 < len(ranks) < 30
+    found = search_mrr(vectors.astype(np.float32), documents)
+    assert found == pytest.approx(np.mean([1 / rank for rank in ranks]), abs=1e-6)
+    # Vectors that are all alike find nothing: all of other documents come first.
+    assert search_mrr(np.ones((6, 3), np.float32), np.arange(6) // 2) == pytest.approx(1 / 5)
 
 
 def test_too_little_text_is_refused() -> None:

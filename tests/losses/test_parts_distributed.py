@@ -16,7 +16,6 @@ from clusterns.losses.mixing import MixedNegatives
 from clusterns.losses.noise import NoiseNegatives
 from clusterns.losses.part import Part
 from clusterns.losses.queue import MomentumQueue
-from clusterns.losses.same_document import SameDocument
 from clusterns.losses.third_view import SoftNegatives, ThirdViewNegatives
 from tests.losses.by_hand import views
 from tests.losses.test_cluster_ns import N, Vectors, features
@@ -30,7 +29,6 @@ PARTS: dict[str, Callable[[Encoder], list[Part]]] = {
     "mixing": lambda _: [MixedNegatives(both_sides=True)],
     "third view": lambda _: [ThirdViewNegatives()],
     "soft": lambda _: [SoftNegatives(2.0)],
-    "same document": lambda _: [SameDocument()],
 }
 PARTS["all"] = lambda encoder: [
     part for name, make in PARTS.items() if name != "all" for part in make(encoder)

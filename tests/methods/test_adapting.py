@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from datasets import Dataset
 
 from clusterns.errors import UserError
 from clusterns.methods.adapting import choose, in_words, refusal, told
-from clusterns.methods.documents import partners
 from clusterns.methods.general import replayed_text, text_apart
 from clusterns.methods.registry import get_method
 from clusterns.training.recipe import load_recipe
@@ -48,35 +46,6 @@ def test_the_ending_in_words() -> None:
     assert "50% of the way" in in_words(facts)
     assert "MRR 0.250 before, 0.500 after" in in_words(facts)
     assert "left as it was" in in_words({**facts, "share": 0.0})
-
-
-def test_partners_are_other_rows_of_the_same_document() -> None:
-    documents = np.array([7, 1, 7, 2, 1, 7, 9, 7])
-    firsts, seconds = (
-        np.concatenate(each)
-        for each in zip(*(partners(documents, s) for s in range(50)), strict=True)
-    )
-    assert (documents[firsts] == documents[seconds]).all()
-    assert (firsts != seconds).all()
-    assert set(firsts.tolist()) == {0, 1, 2, 4, 5, 7}
-    assert {(a, b) for a, b in zip(firsts.tolist(), seconds.tolist(), strict=True) if a == 0} == {
-        (0, 2),
-        (0, 5),
-        (0, 7),
-    }
-
-
-def test_rows_of_documents() -> None:
-    documents = [row // 3 for row in range(90)]
-    dataset = Dataset.from_dict(
-        {"text": [f"text {row}" for row in range(90)], "document": documents}
-    )
-    rows = get_method("documents").rows(load_recipe("adapt-search", {"batch_size": 8}), dataset)
-    assert len(rows) == 90
-    for row in rows:
-        first, second = (int(row[name].split()[1]) for name in ("anchor", "positive"))
-        assert first != second
-        assert first // 3 == second // 3 == row["label"]
 
 
 @pytest.mark.parametrize("dataset", [{"text": ["a"]}, {"text": ["a b"] * 9, "document": [1] * 9}])

@@ -56,12 +56,11 @@ def adapt(
         document: which sentences belong together: a column, or for plain text ``"paragraph"``,
             ``"line"`` or ``"file"``. None, for search in plain text: paragraphs.
         split_sentences: split paragraphs into sentences.
-        resume: go on with the run in ``output``.
+        resume: the run in ``output`` again, with its settings; one that has ended is refused.
         quiet: no status lines and no bars.
 
     Raises:
         UserError: something that the caller can mend, in one sentence.
-        Interrupted: Ctrl-C or SIGTERM while it trains for search; the run is saved and can be resumed.
     """
     return plan_adaptation(
         corpus, output, base=base, purpose=purpose, general=general, keep=keep, seed=seed,

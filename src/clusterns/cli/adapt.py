@@ -88,7 +88,7 @@ def adapt(
         bool, typer.Option("--split-sentences", help="Split paragraphs into sentences.")
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the run in --output, as if never stopped.")
+        bool, typer.Option("--resume", help="The run in --output again, with its settings.")
     ] = False,
     no_report: NoReport = False,
     quiet: Quiet = False,
@@ -99,12 +99,9 @@ def adapt(
 
     A manual to search in:   clusterns adapt manual.txt --split-sentences --base MODEL --output runs/manual --for search
 
-    Go on after a stop:   clusterns adapt --output runs/manual --resume
-
-    For topics, a map behind the encoder is fitted; for search, its last layers are trained for a few steps.
-    The result lies between the start and what was learned, as far as what the start knew is kept; where nothing is
-    a gain without harm, it is the start. docs/adapt.md says when to adapt, when to train and when to leave a model
-    alone.
+    A map behind the encoder, which acts near your text only, is fitted; no weight of the encoder changes. The
+    result lies between the start and that map, as far as what the start knew is kept; where nothing is a gain
+    without harm, it is the start. docs/adapt.md says when to adapt, when to train and when to leave a model alone.
     """
     from clusterns.api.adapt import plan_adaptation
     from clusterns.training.recipe import parse_changes

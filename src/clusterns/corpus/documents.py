@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from clusterns.corpus.duplicates import hashes
+
+if TYPE_CHECKING:
+    from datasets import Dataset
 
 # The lines of a text file are counted in so many bits; those above count the files.
 LINE_BITS = 40
@@ -65,3 +71,10 @@ class Documents:
         found[alone] = -1 - np.arange(self._alone, self._alone + count)
         self._alone += count
         return pa.array(found)
+
+
+def documents_of(dataset: Dataset) -> NDArray[np.int64] | None:
+    """The number of the document of each row; None where the corpus does not say."""
+    if "document" not in dataset.column_names:
+        return None
+    return np.asarray(dataset.with_format("numpy")["document"][:], np.int64)

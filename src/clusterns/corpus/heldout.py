@@ -8,6 +8,7 @@ import numpy as np
 from datasets import Dataset, concatenate_datasets
 from numpy.typing import NDArray
 
+from clusterns.corpus.documents import documents_of
 from clusterns.errors import UserError
 
 
@@ -55,17 +56,17 @@ def _kept_out(dataset: Dataset, count: int, seed: int) -> NDArray[np.int64]:
 
 def _drawn(dataset: Dataset, count: int, seed: int) -> NDArray[np.int64]:
     random = np.random.default_rng(seed)
-    if "document" in dataset.column_names:
-        return _whole_documents(dataset, count, random)
+    documents = documents_of(dataset)
+    if documents is not None:
+        return _whole_documents(documents, count, random)
     return np.sort(random.choice(len(dataset), count, replace=False))
 
 
 def _whole_documents(
-    dataset: Dataset, count: int, random: np.random.Generator
+    documents: NDArray[np.int64], count: int, random: np.random.Generator
 ) -> NDArray[np.int64]:
     """The rows of random documents, those that still fit into ``count`` rows."""
-    numbers = dataset.with_format("numpy")["document"][:]
-    _, of_row, sizes = np.unique(numbers, return_inverse=True, return_counts=True)
+    _, of_row, sizes = np.unique(documents, return_inverse=True, return_counts=True)
     chosen = np.zeros(len(sizes), dtype=bool)
     for document in random.permutation(len(sizes)):
         if sizes[document] <= count:
@@ -76,7 +77,7 @@ def _whole_documents(
     if count and not chosen.any():
         raise UserError(
             f"no document can be kept out of training: the smallest of {len(sizes):,} has "
-            f"{sizes.min():,} of all {len(numbers):,} sentences, and a tenth of them may be kept out; "
+            f"{sizes.min():,} of all {len(documents):,} sentences, and a tenth of them may be kept out; "
             "give more documents, or none."
         )
     return np.flatnonzero(chosen[of_row])

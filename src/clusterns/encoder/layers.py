@@ -22,14 +22,6 @@ def layers_of(model: SentenceTransformer) -> nn.ModuleList | None:
     return found[0] if len(found) == 1 else None
 
 
-def train_what_can_be(model: SentenceTransformer, count: int) -> None:
-    """Do as :func:`train_last_layers` for as many as there are; all of a model whose layers cannot be
-    told is trained."""
-    layers = layers_of(model)
-    if layers is not None:
-        train_last_layers(model, min(count, len(layers)))
-
-
 def train_last_layers(model: SentenceTransformer, count: int) -> None:
     """Freeze the embeddings and all layers of ``model`` but the last ``count``, in place.
 

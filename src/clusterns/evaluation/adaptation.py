@@ -6,29 +6,28 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
 from clusterns.errors import UserError
-from clusterns.evaluation.scores.halves import mean_reciprocal_rank
 from clusterns.methods.adapting import KEPT, KEPT_GENERAL, MOVED
-from clusterns.methods.documents import partners
 from clusterns.vectors.nearest import Vectors, unit
 
 # Similarities of so many texts, all with all, tell how much of them is kept.
 MOST = 300
-FEWEST_PAIRS = 20
+# A held-out sentence searches among so many.
+MOST_SEARCHED = 3000
+FEWEST_DOCUMENTS = 20
 
 
 class AdaptationEvaluator(BaseEvaluator):
     """Scores a model against the one that it began with.
 
     ``kept`` and ``kept_general``: Spearman correlation of the similarities of all pairs of held-out and of
-    general texts with those of the start. What decides: ``search_mrr``, how well a held-out sentence finds
-    another one of its document (mean reciprocal rank); for topics there is no score that can be relied on
+    general texts with those of the start. What decides: ``search_mrr``, how early a held-out sentence finds
+    another one of its document among all (mean reciprocal rank); for topics there is no score that can be relied on
     without labels, and it is how far the model went, ``moved``.
 
     Args:
@@ -53,14 +52,17 @@ class AdaptationEvaluator(BaseEvaluator):
         self._start = start
         self._general = list(general)[:MOST]
         self._heldout = list(heldout)
-        self._pairs = None if documents is None else _one_pair_a_document(documents)
-        if self._pairs is None:
+        self._documents = None if documents is None else documents[:MOST_SEARCHED]
+        if self._documents is None:
             self._heldout = self._heldout[:MOST]
-        elif len(self._pairs[0]) < FEWEST_PAIRS:
-            raise UserError(
-                f"{len(self._pairs[0])} of the documents kept out have two sentences, fewer than the "
-                f"{FEWEST_PAIRS} that search can be measured by: give more documents, or raise heldout."
-            )
+        else:
+            self._heldout = self._heldout[:MOST_SEARCHED]
+            several = int((np.unique(self._documents, return_counts=True)[1] > 1).sum())
+            if several < FEWEST_DOCUMENTS:
+                raise UserError(
+                    f"{several} of the documents kept out have two sentences, fewer than the "
+                    f"{FEWEST_DOCUMENTS} that search can be measured by: give more documents, or raise heldout."
+                )
         if len(self._heldout) < 2:
             raise UserError(
                 "too little text is held out to measure by: add text, or raise heldout."
@@ -90,7 +92,9 @@ class AdaptationEvaluator(BaseEvaluator):
         before_own, before_general = self._before
         kept = _agreement(own[:MOST], before_own[:MOST])
         return {
-            str(self.primary_metric): 1 - kept if self._pairs is None else self._search(own),
+            str(self.primary_metric): 1 - kept
+            if self._documents is None
+            else search_mrr(own, self._documents),
             KEPT: kept,
             KEPT_GENERAL: _agreement(general, before_general),
         }
@@ -103,17 +107,16 @@ class AdaptationEvaluator(BaseEvaluator):
         vectors = unit(vectors)
         return vectors[: len(self._heldout)], vectors[len(self._heldout) :]
 
-    def _search(self, own: Vectors) -> float:
-        assert self._pairs is not None
-        anchors, positives = (own[rows[:MOST]] for rows in self._pairs)
-        return mean_reciprocal_rank(torch.from_numpy(anchors @ positives.T))
 
-
-def _one_pair_a_document(documents: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
-    """Two sentences of each document that has them: a second pair would stand in the way of the first."""
-    firsts, seconds = partners(documents, seed=0)
-    _, once = np.unique(documents[firsts], return_index=True)
-    return firsts[once], seconds[once]
+def search_mrr(vectors: Vectors, documents: NDArray[np.int64]) -> float:
+    """Mean reciprocal rank of the first sentence of its own document, over all that have another one."""
+    similarities = vectors @ vectors.T
+    np.fill_diagonal(similarities, -np.inf)
+    same = documents[:, None] == documents
+    best = np.where(same, similarities, -np.inf).max(1)
+    # One that is as near comes first: vectors that are all alike find nothing.
+    before = (~same & (similarities >= best[:, None])).sum(1)
+    return float((1 / (1 + before))[best > -np.inf].mean())
 
 
 def _agreement(vectors: Vectors, before: Vectors) -> float:

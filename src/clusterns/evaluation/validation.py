@@ -9,6 +9,7 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
+from clusterns.corpus.documents import documents_of
 from clusterns.encoder.base import load_base
 from clusterns.errors import UserError
 from clusterns.evaluation.adaptation import AdaptationEvaluator
@@ -16,7 +17,6 @@ from clusterns.evaluation.data.sets import ScoredPairs
 from clusterns.evaluation.evaluators import ScoredPairsEvaluator
 from clusterns.evaluation.scores.halves import HalvesEvaluator
 from clusterns.methods.adapting import Adapting, AdaptingSettings
-from clusterns.methods.documents import DOCUMENT
 from clusterns.methods.general import text_apart
 from clusterns.methods.recipe import Recipe
 from clusterns.methods.registry import get_method
@@ -64,7 +64,7 @@ def _of_adaptation(
     method = get_method(recipe.method)
     documents = None
     if isinstance(method, Adapting) and method.purpose == "search":
-        documents = heldout.with_format("numpy")[DOCUMENT][:]
+        documents = documents_of(heldout)
     return AdaptationEvaluator(
         lambda: load_base(recipe.base, recipe.pooling),
         texts,

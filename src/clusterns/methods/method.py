@@ -11,7 +11,9 @@ from clusterns.methods.recipe import Recipe
 from clusterns.views.view import Crop, Repetition, View
 
 if TYPE_CHECKING:
+    import numpy as np
     from datasets import Dataset
+    from numpy.typing import NDArray
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.base.evaluation import BaseEvaluator
     from torch import Tensor
@@ -34,6 +36,8 @@ class Context:
     bar where ``progress`` says so."""
     folder: Path | None = None
     """Where the fit leaves its files; None in a dry run, which has none."""
+    documents: NDArray[np.int64] | None = None
+    """The document of each sentence, where the corpus says."""
     quiet: bool = False
     """No progress bars."""
 
@@ -77,8 +81,6 @@ class Method:
     """False: no InfoNCE; the penalties of the parts are the loss."""
     row_numbers = False
     """Whether a row brings its number in the corpus along, as ``Batch.all_labels``."""
-    two_texts = False
-    """Whether :meth:`rows` gives rows of two texts, which are then the two views."""
     trains = True
     """False: :meth:`make` gives the model, and nothing is trained."""
     keeps_best = True
@@ -105,8 +107,7 @@ class Method:
 
     def views_are_the_same(self, views: Sequence[View]) -> bool:
         """Whether anchor and positive differ by their dropout masks only."""
-        alike = len(views) > 1 and views[0] == views[1] and views[0].is_fixed
-        return alike and not self.two_texts
+        return len(views) > 1 and views[0] == views[1] and views[0].is_fixed
 
     def rows(self, recipe: Recipe, dataset: Dataset) -> Dataset:
         """What is trained on: rows of ``text``, or of two texts, ``anchor`` and ``positive``; a column

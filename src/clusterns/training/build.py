@@ -22,7 +22,7 @@ from clusterns.encoder.base import (
 from clusterns.encoder.dropout import draw_dropout_fast, has_dropout, set_dropout
 from clusterns.encoder.first_position import train_first_position_only
 from clusterns.encoder.head import add_training_head
-from clusterns.encoder.layers import train_last_layers, train_what_can_be
+from clusterns.encoder.layers import train_last_layers
 from clusterns.encoder.masked_lm import add_masked_lm_head
 from clusterns.encoder.prompt import add_denoising
 from clusterns.encoder.randomness import kept_random_state
@@ -54,16 +54,13 @@ def build_model(recipe: Recipe) -> SentenceTransformer:
     if recipe.dropout is not None:
         set_dropout(model, recipe.dropout)
     if recipe.train_layers is not None:
-        # An adaptation has one default for all bases.
-        freeze = train_last_layers if method.keeps_best else train_what_can_be
-        freeze(model, recipe.train_layers)
+        train_last_layers(model, recipe.train_layers)
     if method.views_are_the_same(views) and not has_dropout(model):
         raise UserError(
             f"the base {base} has no dropout, so the two views of a sentence would be the same: "
             "set dropout=0.1, or positives=crop."
         )
-    # And reads what its base can.
-    if not templates and method.keeps_best and recipe.max_length > model.max_seq_length:
+    if not templates and recipe.max_length > model.max_seq_length:
         raise UserError(
             f"max_length = {recipe.max_length} is more than the {model.max_seq_length} tokens that "
             f"the base {base} can read."

@@ -12,6 +12,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 from transformers import set_seed
 
+from clusterns.corpus.documents import documents_of
 from clusterns.encoder.base import resolve_base
 from clusterns.errors import UserError
 from clusterns.files import whole_folder
@@ -72,7 +73,8 @@ def make_model(
     base = resolve_base(recipe.base)
     model = method.encoder(recipe, base)
     # Before the folder is written: what a fit refuses leaves nothing behind.
-    made = method.make(replace(build_context(recipe, model, texts), quiet=quiet))
+    context = build_context(recipe, model, texts)
+    made = method.make(replace(context, documents=documents_of(dataset), quiet=quiet))
     if not made.model_card_data.model_name:
         made.model_card_data.model_name = f"{Path(base).name} with {method.title}"
     open_run(folder, recipe, corpus, metric, resume)
