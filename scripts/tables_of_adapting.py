@@ -9,6 +9,7 @@ from typing import Any
 from clusterns.methods.adapting import told
 from tables_of_runs import RESULTS
 
+FIRST, SECOND = "all-MiniLM-L6-v2", "wordllama-256"
 ADAPTED = ("StackOverflow", "SearchSnippets", "AG", "G-T", "Tweet", "DBpedia", "docstrings")
 RIVALS = {
     "adapt": "clusterns adapt",
@@ -27,16 +28,15 @@ RIVALS = {
 
 def shares() -> str:
     """The end of one run, as it is shown."""
-    facts = json.loads((RESULTS / "adapt" / "StackOverflow-adapt-1.json").read_text("utf-8"))[
-        "facts"
-    ]
+    file = RESULTS / "adapt" / FIRST / "StackOverflow-adapt-1.json"
+    facts = json.loads(file.read_text("utf-8"))["facts"]
     measured = {float(share): found for share, found in facts["measured"].items()}
     refused = {float(share): why for share, why in facts["refused"].items()}
     return indent(told(facts["purpose"], measured, refused, facts["share"]), "    ")
 
 
-def adaptations() -> str:
-    cells = [cell for cell in adapt_cells() if cell["method"] == "adapt"]
+def adaptations(model: str) -> str:
+    cells = [cell for cell in adapt_cells(model) if cell["method"] == "adapt"]
     lines = [
         "| text | seeds | share | kNN | AMI | MRR | STS-B |",
         "|---|---:|---:|---|---|---|---|",
@@ -61,7 +61,7 @@ def adaptations() -> str:
 
 
 def rivals() -> str:
-    cells = adapt_cells()
+    cells = adapt_cells(FIRST)
     domains = [
         domain
         for domain in ADAPTED
@@ -85,8 +85,8 @@ def rivals() -> str:
     return "\n".join([*lines, "", "*Seed 1: differences under a point or so are noise.*"])
 
 
-def adapt_cells() -> list[dict[str, Any]]:
-    files = sorted((RESULTS / "adapt").glob("*.json"))
+def adapt_cells(model: str) -> list[dict[str, Any]]:
+    files = sorted((RESULTS / "adapt" / model).glob("*.json"))
     return [json.loads(file.read_text("utf-8")) for file in files]
 
 

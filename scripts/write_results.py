@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tables_of_adapting import adaptations, rivals, shares
+from tables_of_adapting import FIRST, SECOND, adaptations, rivals, shares
 from tables_of_benchmarks import estimate, memory, speed
 from tables_of_runs import over_seeds, quickstart, table_of_methods, table_of_runs, tracking
 
@@ -23,7 +23,8 @@ def main() -> None:
     fill("docs/prompts.md", "runs", table_of_runs("prompt"))
     fill("docs/methods.md", "methods", table_of_methods())
     fill("docs/adapt.md", "shares", shares())
-    fill("docs/adapt.md", "adapt", adaptations())
+    fill("docs/adapt.md", "adapt", adaptations(FIRST))
+    fill("docs/adapt.md", "second", adaptations(SECOND))
     fill("docs/adapt.md", "rivals", rivals())
     fill("docs/validation.md", "tracking", tracking())
     fill("docs/scaling.md", "memory", memory())

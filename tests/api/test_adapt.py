@@ -11,6 +11,10 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
 
 from clusterns import adapt, train
 from clusterns.encoder.base import load_base
@@ -118,6 +122,32 @@ def test_a_harmful_setting_ends_as_the_start(good: Path, corpus: Path, tmp_path:
     np.testing.assert_array_equal(
         start.encode(texts, show_progress_bar=False), ended.encode(texts, show_progress_bar=False)
     )
+
+
+def test_a_model_of_static_word_vectors(corpus: Path, tmp_path: Path) -> None:
+    words = sorted(
+        {word for text in [*TOPICS, " ".join(COMMON + GENERAL)] for word in text.split()}
+    )
+    tokenizer = Tokenizer(
+        WordLevel({word: row for row, word in enumerate(["[UNK]", *words])}, "[UNK]")
+    )
+    tokenizer.pre_tokenizer = Whitespace()
+    # A word is a little like the others of its topic.
+    random = np.random.default_rng(0)
+    vectors = dict(zip(words, random.standard_normal((len(words), 16)), strict=True))
+    for topic in TOPICS:
+        shift = 0.5 * random.standard_normal(16)
+        vectors.update({word: vectors[word] + shift for word in topic.split()})
+    weights = np.stack([np.zeros(16), *vectors.values()]).astype(np.float32)
+    good = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=weights)])
+    good.save(str(tmp_path / "good"))
+
+    run = adapt(
+        corpus, tmp_path / "run", base=tmp_path / "good", column="title", settings=SMALL, quiet=True
+    )
+    assert run.result.facts["share"] > 0
+    adapted = SentenceTransformer(str(run.model))
+    assert same_topic(adapted) > same_topic(good) + 0.02
 
 
 def documents(path: Path) -> Path:

@@ -10,8 +10,9 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Module, Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
+from tokenizers import Tokenizer
 from torch import nn
-from transformers import AutoTokenizer, PreTrainedTokenizerBase
+from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from clusterns.encoder.first_position import train_every_position
 from clusterns.encoder.locate import MINIBERT as MINIBERT
@@ -50,7 +51,11 @@ def load_tokenizer(name: str | None) -> PreTrainedTokenizerBase:
     base = resolve_base(name)
     with loading(base):
         if is_sentence_transformer(base):
-            return SentenceTransformer(base).tokenizer
+            found = SentenceTransformer(base).tokenizer
+            # A model of static word vectors has the bare one of the library below.
+            if isinstance(found, Tokenizer):
+                return PreTrainedTokenizerFast(tokenizer_object=found)
+            return found
         return AutoTokenizer.from_pretrained(base)
 
 
