@@ -102,13 +102,23 @@ def test_where_no_base_is_named_a_larger_one_is_and_its_cost(
         assert ("--base google-bert/bert-base-uncased, 440 MB" in err) is said
 
 
+def test_crops_where_all_is_left_to_the_package(corpus: Path) -> None:
+    def positives(**named: Any) -> str:
+        return plan_training(corpus, **named).recipe.positives
+
+    assert positives() == positives(settings={"batch_size": 48}) == "crop"
+    assert positives(base="minibert") == positives(method="simcse") == "dropout"
+    assert positives(settings={"template": "bert"}) == "dropout"
+    assert positives(settings={"positives": "dropout", "dropout": 0.1}) == "dropout"
+
+
 def test_published_recipes_are_validated_on_stsb_and_say_so_where_it_is_missing(
     corpus: Path, tmp_path: Path, shared_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     published = [
         name
         for name in recipe_names()
-        if name not in ("default", "cpu-small") and not name.startswith("adapt-")
+        if name not in ("default", "minibert", "cpu-small") and not name.startswith("adapt-")
     ]
     assert len(published) > 10
     for name in published:

@@ -17,7 +17,7 @@ from clusterns.evaluation.data.text_files import split_columns
 from clusterns.files import read_json
 from clusterns.methods.registry import get_method
 from clusterns.training.folder import RunFolder
-from clusterns.training.recipe import DEFAULT_RECIPE, Recipe, load_recipe
+from clusterns.training.recipe import DEFAULT_RECIPE, MINIBERT_RECIPE, Recipe, load_recipe
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -87,7 +87,8 @@ def plan_training(
         raise UserError("name the text to learn from: clusterns train CORPUS --output DIR.")
     named = {"base": base, "method": method, "seed": seed, "dev": dev}
     changes = {k: str(v) if isinstance(v, Path) else v for k, v in named.items() if v is not None}
-    chosen = load_recipe(str(recipe or DEFAULT_RECIPE), {**(settings or {}), **changes})
+    changes = {**(settings or {}), **changes}
+    chosen = load_recipe(str(recipe or _recipe_for(changes)), changes)
     no_base = chosen.base is None
     chosen = _placed(chosen.model_copy(update={"base": chosen.base or MINIBERT}))
     plan = TrainingPlan(chosen, reading, folder, resume, no_base)
@@ -104,6 +105,12 @@ def plan_training(
     check_sources(reading["sources"], columns)
     resolve_base(chosen.base)
     return plan
+
+
+def _recipe_for(changes: Mapping[str, Any]) -> str:
+    """What is known to be best from minibert, where all is left to this package; else the plain one."""
+    left_to_us = {"base", "method", "template"}.isdisjoint(changes)
+    return MINIBERT_RECIPE if left_to_us else DEFAULT_RECIPE
 
 
 @dataclass(frozen=True)

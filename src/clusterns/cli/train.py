@@ -40,7 +40,7 @@ def train(
         str | None,
         typer.Option(
             help="A published recipe's name (see `clusterns recipes`) or a YAML file. "
-            "Without it: default.",
+            "Without it: default, or minibert where no base and no method is named either.",
             show_default=False,
         ),
     ] = None,

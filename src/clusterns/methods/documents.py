@@ -27,7 +27,7 @@ NO_DOCUMENTS = (
 class DocumentsSettings(MappedSettings):
     """How the targets are made."""
 
-    shrinkage: float = Field(0.3, gt=0)
+    shrinkage: float = Field(0.1, gt=0)
     """Towards counting all directions alike; 1 is as much as sentences of a document differ on average."""
 
 

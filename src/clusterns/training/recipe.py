@@ -17,7 +17,7 @@ from clusterns.settings import validated
 
 __all__ = ["Recipe", "load_recipe", "parse_changes", "recipe_names"]
 
-DEFAULT_RECIPE = "default"
+DEFAULT_RECIPE, MINIBERT_RECIPE = "default", "minibert"
 
 
 def recipe_names() -> list[str]:
