@@ -20,6 +20,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,7 @@ def remembering(model: SentenceTransformer) -> Encode:
     return encode
 
 
+@cache
 def short_text(domain: str) -> tuple[list[str], list[int], Callable[[Encode], dict[str, float]]]:
     """Lines to learn from, a document each, and the judge on the others. Lines are split the same way for
     every seed."""
@@ -190,6 +192,7 @@ def dbpedia() -> list[tuple[str, str]]:
         return [(row[0], row[2].strip()) for row in csv.reader(file)]
 
 
+@cache
 def docstrings() -> tuple[list[str], list[int], Callable[[Encode], dict[str, float]]]:
     """Sentences of docstrings, and the retrieval of held-out ones that the quickstart proves with."""
     from clusterns.corpus.docstrings import docstring_corpus
