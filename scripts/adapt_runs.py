@@ -139,13 +139,12 @@ REMEMBERED: dict[str, Vectors] = {}
 
 
 def remembering(model: SentenceTransformer) -> Encode:
-    """Unit vectors of texts. A model that is an encoder with a map behind it, as `adapt` leaves one for
-    topics, shares the encoder's vectors with every other such model: they are made once."""
-    *encoder, near, moved, _ = [None, None, *model]
-    if not (isinstance(near, Dense) and isinstance(moved, Dense)):
+    """Unit vectors of texts. A model that is an encoder with a map behind it, as `adapt` leaves one, shares
+    the encoder's vectors with every other such model: they are made once."""
+    modules = [*model]
+    if [type(module) for module in modules[-3:-1]] != [Dense, Dense]:
         return lambda texts: unit(model.encode(list(texts), batch_size=64, show_progress_bar=False))
-    encoder = encoder[2:]
-    plain, local = SentenceTransformer(modules=encoder), map_of(model)
+    plain, local = SentenceTransformer(modules=modules[:-3]), map_of(model)
 
     def encode(texts: Sequence[str]) -> Vectors:
         key = digest_of(texts, np.zeros(0))

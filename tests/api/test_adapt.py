@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
 from clusterns import adapt, train
-from clusterns.encoder.base import load_base
+from clusterns.encoder.base import load_base, load_tokenizer
 from clusterns.encoder.fitting import whiten
 from clusterns.errors import UserError
 from clusterns.methods.method import Ending
@@ -141,7 +142,7 @@ def test_a_model_of_static_word_vectors(corpus: Path, tmp_path: Path) -> None:
     weights = np.stack([np.zeros(16), *vectors.values()]).astype(np.float32)
     good = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=weights)])
     good.save(str(tmp_path / "good"))
-
+    assert load_tokenizer(str(tmp_path / "good")).model_max_length == math.inf  # nothing is cut
     run = adapt(
         corpus, tmp_path / "run", base=tmp_path / "good", column="title", settings=SMALL, quiet=True
     )

@@ -39,6 +39,17 @@ def test_it_equals_plain_loops() -> None:
     np.testing.assert_allclose(found @ found.T, products / np.outer(lengths, lengths), atol=1e-5)
 
 
+def test_where_nothing_differs_within_documents_all_stays() -> None:
+    vectors = unit(np.random.default_rng(2).standard_normal((6, 3)).astype(np.float32))
+    for texts, documents in (
+        (vectors, np.arange(6)),
+        (vectors[[0, 0, 1, 1]], np.array([3, 3, 4, 4])),
+    ):
+        np.testing.assert_allclose(
+            whitened_within(texts, documents, shrinkage=0.1), texts, atol=1e-6
+        )
+
+
 def test_much_shrinkage_leaves_them_as_they_are() -> None:
     vectors = unit(np.random.default_rng(1).standard_normal((12, 3)).astype(np.float32))
     documents = np.arange(12) // 3

@@ -56,7 +56,7 @@ def adapt(
         document: which sentences belong together: a column, or for plain text ``"paragraph"``,
             ``"line"`` or ``"file"``. None, for search in plain text: paragraphs.
         split_sentences: split paragraphs into sentences.
-        resume: the run in ``output`` again, with its settings; one that has ended is refused.
+        resume: the run in ``output`` again, with its settings; one that has ended gives its result.
         quiet: no status lines and no bars.
 
     Raises:

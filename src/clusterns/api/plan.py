@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,8 +109,8 @@ def plan_training(
 
 
 def _recipe_for(changes: Mapping[str, Any]) -> str:
-    """What is known to be best from minibert, where all is left to this package; else the plain one."""
-    left_to_us = {"base", "method", "template"}.isdisjoint(changes)
+    """Crops, which do better than dropout from minibert, where all is left to this package."""
+    left_to_us = {"base", "method", "positives", "template"}.isdisjoint(changes)
     return MINIBERT_RECIPE if left_to_us else DEFAULT_RECIPE
 
 
@@ -221,6 +222,8 @@ class TrainingPlan:
             return
         most = self.recipe.max_length
         tokenizer = load_tokenizer(self.recipe.base)
+        if tokenizer.model_max_length == math.inf:  # static word vectors read all of a text
+            return
         # In a template, the sentence is counted without the tokeniser's own tokens.
         tokens = tokenizer(list(sample), add_special_tokens=not self.recipe.template)["input_ids"]
         cut = sum(len(ids) > most for ids in tokens) / max(1, len(tokens))

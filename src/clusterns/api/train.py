@@ -44,7 +44,8 @@ def train(
         output: the run folder.
         base: the encoder to start from: a folder, a Hub name, or ``minibert`` (inside this package).
             None: the recipe's, else minibert.
-        recipe: a published recipe's name or a YAML file. None: ``default``.
+        recipe: a published recipe's name or a YAML file. None: ``minibert`` where no base,
+            method, positives or template is named, else ``default``.
         method: short for ``settings={"method": ...}``.
         seed: short for ``settings={"seed": ...}``.
         settings: what differs from the recipe.

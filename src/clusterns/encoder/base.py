@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, get_args
@@ -52,9 +53,9 @@ def load_tokenizer(name: str | None) -> PreTrainedTokenizerBase:
     with loading(base):
         if is_sentence_transformer(base):
             found = SentenceTransformer(base).tokenizer
-            # A model of static word vectors has the bare one of the library below.
+            # A model of static word vectors has the bare one of the library below, and cuts nothing.
             if isinstance(found, Tokenizer):
-                return PreTrainedTokenizerFast(tokenizer_object=found)
+                return PreTrainedTokenizerFast(tokenizer_object=found, model_max_length=math.inf)
             return found
         return AutoTokenizer.from_pretrained(base)
 

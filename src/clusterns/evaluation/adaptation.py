@@ -61,7 +61,8 @@ class AdaptationEvaluator(BaseEvaluator):
             if several < FEWEST_DOCUMENTS:
                 raise UserError(
                     f"{several} of the documents kept out have two sentences, fewer than the "
-                    f"{FEWEST_DOCUMENTS} that search can be measured by: give more documents, or raise heldout."
+                    f"{FEWEST_DOCUMENTS} that search can be measured by: give more documents, or raise heldout"
+                    " (a tenth of the text at most)."
                 )
         if len(self._heldout) < 2:
             raise UserError(
@@ -90,7 +91,9 @@ class AdaptationEvaluator(BaseEvaluator):
         """Score a model by what :meth:`embed` gives of it, of any length."""
         own, general = self._parted(vectors)
         before_own, before_general = self._before
-        kept = _agreement(own[:MOST], before_own[:MOST])
+        # From all of the text, which is in the order of its files.
+        rows = np.linspace(0, len(own) - 1, min(MOST, len(own))).astype(int)
+        kept = _agreement(own[rows], before_own[rows])
         return {
             str(self.primary_metric): 1 - kept
             if self._documents is None

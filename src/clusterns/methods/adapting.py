@@ -31,7 +31,7 @@ class AdaptingSettings(Recipe):
 
     shares: tuple[Annotated[float, Field(gt=0, le=1)], ...] = (0.25, 0.5, 0.75, 1.0)
     """How far of the way from the start to what was learned the final model may lie."""
-    keep: float = Field(0.98, ge=0, le=1)
+    keep: float = Field(0.99, ge=0, le=1)
     """On general text, similarities must agree with the start's at least so far (Spearman)."""
     keep_own: float = Field(0.9, ge=0, le=1)
     """The same on held-out text of the domain, where they are meant to change."""

@@ -46,6 +46,7 @@ class Mapped(Adapting, Untrained):
     """A method that says where the vectors of a text should lie. No weight of the encoder changes."""
 
     settings: type[Recipe] = MappedSettings
+    defaults = {"max_length": 128, "max_sentences": 20_000}
 
     def targets(self, context: Context, vectors: Vectors) -> Vectors:
         """(n, d): where the n vectors of the text, of length 1, should lie."""

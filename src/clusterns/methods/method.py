@@ -37,7 +37,7 @@ class Context:
     folder: Path | None = None
     """Where the fit leaves its files; None in a dry run, which has none."""
     documents: NDArray[np.int64] | None = None
-    """The document of each sentence, where the corpus says."""
+    """The document of each sentence, where the corpus says; for :meth:`Method.make` only."""
     quiet: bool = False
     """No progress bars."""
 

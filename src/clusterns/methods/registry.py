@@ -106,11 +106,11 @@ def keys_of(settings: type[Recipe]) -> set[str]:
 
 def owners() -> dict[str, str]:
     """What each key that not every run has belongs to: ``method clusterns``, ``part queue``."""
-    found: dict[str, str] = {}
+    methods: dict[str, list[str]] = {}
     for name in method_names():
-        for settings in _settings_of(name, ()):
-            for key in keys_of(settings):
-                found.setdefault(key, f"method {name}")
+        for key in set().union(*(keys_of(settings) for settings in _settings_of(name, ()))):
+            methods.setdefault(key, []).append(name)
+    found = {key: f"method {' or '.join(names)}" for key, names in methods.items()}
     for name in part_names():
         for key in keys_of(get_part(name)):
             found.setdefault(key, f"part {name}")

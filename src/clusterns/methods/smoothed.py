@@ -51,10 +51,8 @@ class Smoothed(Mapped):
     purpose = "topics"
     settings = SmoothedSettings
     defaults = {
-        "max_length": 128,
-        "max_sentences": 20_000,
+        **Mapped.defaults,
         "heldout": 300,
-        "keep": 0.99,
         "shares": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
     }
 
