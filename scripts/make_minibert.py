@@ -8,7 +8,8 @@ at any moment; the same command goes on exactly from the last state. The learnin
 and falls to nothing over the last ``--decay`` steps, so a stopped run may go on with another end.
 Muon trains the hidden matrices, AdamW the rest. The usual start of masked-LM training is a long plateau
 on which the model learns to look at neighbours at all; from nothing, sinusoidal positions and first-layer
-heads that are turned to the neighbouring tokens spare it.
+heads that are turned to the neighbouring tokens spare it. With ``--words``, it begins with word vectors
+from the same text as its embeddings, and its mean state goes on to say what a text is about.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # read when torch is imported
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from tokenizers import Tokenizer
@@ -29,9 +31,12 @@ from torch import Tensor, nn
 from transformers import BertConfig, BertForMaskedLM
 
 from minibert_text import POSITIONS, VOCABULARY, Batches, tokenise, vocabulary
+from minibert_words import word_vectors
 
 WIDTH, HEADS, LAYERS = 256, 4, 4
-WARMUP, MUON_RATE, ADAM_RATE = 200, 0.02, 2e-3
+WARMUP, MUON_RATE, ADAM_RATE, WORD_RATE = 200, 0.02, 2e-3, 3e-4
+# Of a word's vector, next to positions of about 0.3; and what the last LayerNorm leaves of what all words share.
+WORD_LENGTH, HIDDEN = 0.45, 0.03
 LINE_EVERY, HELD_OUT_EVERY, SAVE_SECONDS = 50, 500, 120
 
 
@@ -89,26 +94,47 @@ def _orthogonal(matrix: Tensor) -> Tensor:
     return x.T if tall else x
 
 
-def masked_loss(
-    model: BertForMaskedLM, batch: tuple[Tensor, Tensor, Tensor], whole: float = 0.0
-) -> Tensor:
-    """Mean cross-entropy at the chosen places; only they go through the head.
+@torch.no_grad()
+def put_words(model: BertForMaskedLM, words: Tensor) -> None:
+    """Word vectors as embeddings, so that the mean state says what a text is about from the first step on.
 
-    With ``whole``, their tokens are also predicted, by the same head, from the mean of all states of the
-    window and from its first one, with this weight each: so that these say what the window is about.
+    LayerNorm makes all words equally long. So what a word's weight leaves of length 1 goes into a last number
+    that all words share, and that the last LayerNorm hides.
     """
+    rest = (1 - words.square().sum(1, keepdim=True)).clamp(min=0).sqrt()
+    model.bert.embeddings.word_embeddings.weight.copy_(WORD_LENGTH * torch.cat([words, rest], 1))
+    model.bert.encoder.layer[-1].output.LayerNorm.weight[-1] = HIDDEN
+
+
+Batch = tuple[Tensor, Tensor, Tensor]
+
+
+def losses(
+    model: BertForMaskedLM, batch: Batch, words: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """Mean cross-entropy at the chosen places, only they go through the head; and how far the mean state of a
+    window and its first one are from the sum of the vectors of its words, masked ones too: the mean of
+    1 - cosine over both."""
     ids, chosen, own = batch
     states = model.bert(ids)[0]
-    loss = F.cross_entropy(model.cls(states[chosen]), own)
-    if whole:
-        window = chosen.nonzero()[:, 0]
-        for summary in (states.mean(1), states[:, 0]):
-            logs = model.cls(summary).log_softmax(-1)
-            loss = loss - whole * logs[window, own].mean()
-    return loss
+    masked = F.cross_entropy(model.cls(states[chosen]), own)
+    if words is None:
+        return masked, masked.new_zeros(())
+    meant = F.pad(words[ids.masked_scatter(chosen, own)].sum(1), (0, 1))
+    summaries = torch.stack([states.mean(1), states[:, 0]])
+    return masked, 1 - F.cosine_similarity(summaries, meant, dim=-1).mean()
 
 
-def first_model(start: Path | None) -> BertForMaskedLM:
+def meanings(tokens: np.ndarray, kept: Path) -> Tensor:
+    """The vectors of the words of the text, one number shorter than the model is wide; ``kept`` on disk."""
+    if not kept.exists():
+        with kept.with_suffix(".partial").open("wb") as file:
+            np.save(file, word_vectors(tokens, VOCABULARY, WIDTH - 1))
+        kept.with_suffix(".partial").replace(kept)
+    return torch.from_numpy(np.load(kept))
+
+
+def first_model(start: Path | None, words: Tensor | None = None) -> BertForMaskedLM:
     """In single precision and without dropout."""
     quiet = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     if start:
@@ -120,6 +146,8 @@ def first_model(start: Path | None) -> BertForMaskedLM:
     )  # fmt: skip
     model = BertForMaskedLM(config)
     look_at_neighbours(model)
+    if words is not None:
+        put_words(model, words)
     return model
 
 
@@ -148,7 +176,7 @@ class Metrics:
 
         lines = [json.loads(line) for line in self.file.read_text().splitlines()]
         figure = Figure(figsize=(6, 4.5), layout="constrained")
-        # Apart: with --whole, what is trained is more than what is held out.
+        # Apart: with --words, what is trained is more than what is held out.
         above, below = figure.subplots(2, sharex=True)
         for axes, name, title in (
             (above, "loss", "loss in training"),
@@ -165,11 +193,22 @@ class Metrics:
 def pretrain(
     batches: Batches, held_out: Batches | None, arguments: argparse.Namespace
 ) -> BertForMaskedLM:
-    model = first_model(arguments.start).train()
+    words = meanings(batches.tokens, arguments.output / "words.npy") if arguments.words else None
+    model = first_model(arguments.start, words).train()
     hidden = [p for n, p in model.named_parameters() if "encoder.layer" in n and p.ndim == 2]
     others = [p for p in model.parameters() if all(p is not h for h in hidden)]
     muon = Muon(hidden, MUON_RATE)
-    adam = torch.optim.AdamW(others, lr=ADAM_RATE, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
+    # Embeddings that mean something from the beginning need not go far.
+    table = model.bert.embeddings.word_embeddings.weight
+    slow = {id(table)} if arguments.words else set()
+    groups = [
+        {"params": [p for p in others if id(p) not in slow], "full": ADAM_RATE},
+        {"params": [p for p in others if id(p) in slow], "full": WORD_RATE},
+    ]
+    adam = torch.optim.AdamW(
+        [group for group in groups if group["params"]],
+        lr=ADAM_RATE, betas=(0.9, 0.98), weight_decay=0.01, fused=True,
+    )  # fmt: skip
     parts = {"model": model, "muon": muon, "adam": adam}
     state_file, first = arguments.output / "state.pt", 0
     if state_file.exists():
@@ -184,8 +223,10 @@ def pretrain(
         more = {}
         if held_out and (step % HELD_OUT_EVERY == 0 or step == arguments.steps):
             with torch.no_grad():
-                losses = [masked_loss(model, held_out(n)).item() for n in range(16)]
-            more["held_out"] = round(sum(losses) / len(losses), 4)
+                found = [losses(model, held_out(n), words) for n in range(16)]
+            more["held_out"] = round(sum(masked.item() for masked, _ in found) / len(found), 4)
+            if words is not None:
+                more["cosine"] = round(1 - sum(apart.item() for _, apart in found) / len(found), 4)
         metrics.line(step, rate, **more)
 
     if first == 0:
@@ -194,8 +235,11 @@ def pretrain(
         rate = arguments.rate * min(
             1, (step + 1) / WARMUP, (arguments.steps - step) / arguments.decay
         )
-        muon.param_groups[0]["lr"], adam.param_groups[0]["lr"] = MUON_RATE * rate, ADAM_RATE * rate
-        loss = masked_loss(model, batches(step), arguments.whole)
+        muon.param_groups[0]["lr"] = MUON_RATE * rate
+        for group in adam.param_groups:
+            group["lr"] = group["full"] * rate
+        masked, apart = losses(model, batches(step), words)
+        loss = masked + arguments.words * apart
         loss.backward()
         nn.utils.clip_grad_norm_(others, 1.0)
         muon.step()
@@ -228,9 +272,13 @@ def main(given: list[str] | None = None) -> None:
     )
     parser.add_argument("--rate", type=float, default=1.0, help="share of the full learning rates")
     parser.add_argument(
-        "--whole", type=float, default=0.0,
-        help="weight of predicting the masked words from the mean of a window, and from its first state",
+        "--words", type=float, default=0.0, metavar="WEIGHT",
+        help="begin with word vectors, made from the co-occurrences in the same text, as embeddings, and hold the "
+        "mean and the first state of a window to the vectors of its words with this weight",
     )  # fmt: skip
+    parser.add_argument(
+        "--lengths", type=int, nargs="+", default=[64, 128], help="tokens of the windows, in turn"
+    )
     parser.add_argument("--held-out", type=Path, help="sentences that only measure")
     parser.add_argument("--seed", type=int, default=0, help="order of the windows, and masks")
     parser.add_argument("--batch", type=int, default=4096, help="tokens of a step")
@@ -245,7 +293,7 @@ def main(given: list[str] | None = None) -> None:
 
     def masked(source: Path, name: str, seed: int) -> Batches:
         tokens = tokenise(source, tokenizer, output / name)
-        return Batches(tokens, tokenizer, seed, arguments.batch)
+        return Batches(tokens, tokenizer, seed, arguments.batch, arguments.lengths)
 
     batches = masked(arguments.source, "tokens.npy", arguments.seed)
     held_out = masked(arguments.held_out, "held_out.npy", 0) if arguments.held_out else None

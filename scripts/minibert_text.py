@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,6 @@ from transformers import AutoTokenizer, BertTokenizer
 VOCABULARY, POSITIONS = 12_288, 128
 CLS, SEP, MASK, FIRST_WORD = 2, 3, 4, 5
 MASKED_SHARE = 0.2
-LENGTHS = (64, 128)
 
 
 def vocabulary(source: Path, start: Path | None, output: Path) -> None:
@@ -54,24 +54,32 @@ def _ids(tokenizer: Tokenizer, batch: list[str]) -> np.ndarray:
 
 
 class Batches:
-    """Masked windows of a token row, short and long ones in turn; a pure function of the step."""
+    """Masked windows of a token row, of these lengths in turn; a pure function of the step."""
 
-    def __init__(self, tokens: np.ndarray, tokenizer: Tokenizer, seed: int, size: int) -> None:
-        self.tokens, self.seed, self.size = tokens, seed, size
+    def __init__(
+        self,
+        tokens: np.ndarray,
+        tokenizer: Tokenizer,
+        seed: int,
+        size: int,
+        lengths: Sequence[int] = (64, 128),
+    ) -> None:
+        self.tokens, self.seed, self.size, self.lengths = tokens, seed, size, lengths
         self.goes_on = np.zeros(VOCABULARY, bool)  # pieces inside a word
         for piece, number in tokenizer.get_vocab().items():
             self.goes_on[number] = piece.startswith("##")
         self.orders = {
             length: np.random.default_rng((seed, length)).permutation(len(tokens) // (length - 2))
-            for length in LENGTHS
+            for length in lengths
         }
 
     def __call__(self, step: int) -> tuple[Tensor, Tensor, Tensor]:
         """Token ids and chosen places ``[rows, length]``, and the chosen places' own tokens."""
         random = np.random.default_rng((self.seed, 0, step))
-        length = LENGTHS[step % 2]
+        turns = len(self.lengths)
+        length = self.lengths[step % turns]
         rows = self.size // length
-        turn = np.arange(step // 2 * rows, (step // 2 + 1) * rows)
+        turn = np.arange(step // turns * rows, (step // turns + 1) * rows)
         starts = np.take(self.orders[length], turn, mode="wrap") * (length - 2)
         ids = np.empty((rows, length), np.int64)
         ids[:, 0], ids[:, -1] = CLS, SEP

@@ -35,26 +35,27 @@ def script(monkeypatch: pytest.MonkeyPatch):
     sys.modules.pop("make_minibert")
 
 
-def test_a_stopped_run_ends_as_one_that_was_not(script, tmp_path, monkeypatch):
+@pytest.mark.parametrize("words", [[], ["--words", "5", "--lengths", "16", "32"]])
+def test_a_stopped_run_ends_as_one_that_was_not(script, tmp_path, monkeypatch, words):
     source = tmp_path / "sentences.txt"
     source.write_text("\n".join(SENTENCES), "utf-8")
     whole, stopped = tmp_path / "whole", tmp_path / "stopped"
     options = ["--from", str(MINIBERT), "--steps", "6", "--decay", "3", "--batch", "256"]
-    options += ["--threads", "1", "--held-out", str(source)]
+    options += ["--threads", "1", "--held-out", str(source), *words]
     script.main([str(source), str(whole), *options])
 
-    real, calls = script.masked_loss, iter(range(100))
+    real, calls = script.losses, iter(range(100))
 
-    def killed(model, batch, *whole):
+    def killed(model, batch, *words):
         # Sixteen measurements first; then in the fourth step, one past the last state.
         if model.training and torch.is_grad_enabled() and next(calls) == 3:
             raise KeyboardInterrupt
-        return real(model, batch, *whole)
+        return real(model, batch, *words)
 
-    monkeypatch.setattr(script, "masked_loss", killed)
+    monkeypatch.setattr(script, "losses", killed)
     with pytest.raises(KeyboardInterrupt):
         script.main([str(source), str(stopped), *options])
-    monkeypatch.setattr(script, "masked_loss", real)
+    monkeypatch.setattr(script, "losses", real)
     script.main([str(source), str(stopped), *options])
 
     expected, found = (load_file(folder / "model.safetensors") for folder in (whole, stopped))
@@ -77,29 +78,88 @@ def test_a_stopped_run_ends_as_one_that_was_not(script, tmp_path, monkeypatch):
     assert (stopped / "curve.png").exists()
 
 
-def test_masked_words_are_predicted_from_the_whole_window_too(script):
+def test_the_summaries_of_a_window_are_held_to_the_vectors_of_its_words(script):
     model = script.first_model(MINIBERT).eval()
-    ids = torch.randint(5, 1000, (3, 12), generator=torch.Generator().manual_seed(0))
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(5, 1000, (3, 12), generator=generator)
+    words = torch.randn(script.VOCABULARY, 255, generator=generator)
     chosen = torch.zeros(3, 12, dtype=torch.bool)
     for row, place in ((0, 2), (0, 7), (2, 4)):
         chosen[row, place] = True
     own = torch.tensor([11, 12, 13])
     with torch.no_grad():
         states = model.bert(ids)[0]
+        places = [(0, 2), (0, 7), (2, 4)]
+        wrong = [
+            -model.cls(states[place]).log_softmax(-1)[token].item()
+            for place, token in zip(places, own, strict=True)
+        ]
+        cosines = []
+        for row in range(3):
+            text = ids[row].clone()
+            text[chosen[row]] = own[[place[0] == row for place in places]]
+            meant = torch.zeros(256)
+            for token in text:
+                meant[:255] += words[token]
+            cosines += [torch.cosine_similarity(meant, states[row].mean(0), dim=0).item()]
+            cosines += [torch.cosine_similarity(meant, states[row, 0], dim=0).item()]
+        masked, apart = script.losses(model, (ids, chosen, own), words)
+        assert masked.item() == pytest.approx(sum(wrong) / 3, rel=1e-5)
+        assert apart.item() == pytest.approx(1 - sum(cosines) / 6, rel=1e-5)
+        assert script.losses(model, (ids, chosen, own))[1] == 0
 
-        def wrong(state, token):
-            return -model.cls(state).log_softmax(-1)[token].item()
 
-        rows = [0, 0, 2]
-        at_place = [wrong(states[r, p], t) for r, p, t in zip(rows, (2, 7, 4), own, strict=True)]
-        of_mean = [wrong(states[r].mean(0), t) for r, t in zip(rows, own, strict=True)]
-        of_first = [wrong(states[r, 0], t) for r, t in zip(rows, own, strict=True)]
-        expected = (sum(at_place) + 0.5 * sum(of_mean) + 0.5 * sum(of_first)) / 3
-        found = script.masked_loss(model, (ids, chosen, own), 0.5).item()
-        assert found == pytest.approx(expected, rel=1e-5)
-        assert script.masked_loss(model, (ids, chosen, own)).item() == pytest.approx(
-            sum(at_place) / 3, rel=1e-5
-        )
+def test_with_word_vectors_the_mean_state_begins_as_their_sum(script):
+    generator = torch.Generator().manual_seed(0)
+    words = torch.nn.functional.normalize(torch.randn(script.VOCABULARY, 255, generator=generator))
+    words *= torch.rand(script.VOCABULARY, 1, generator=generator)
+    model = script.first_model(None, words).eval()
+    with torch.no_grad():
+        for layer in model.bert.encoder.layer:  # as if they said nothing
+            for part in (layer.attention.output.dense, layer.output.dense):
+                part.weight.zero_()
+        for table in ("position_embeddings", "token_type_embeddings"):
+            getattr(model.bert.embeddings, table).weight.zero_()
+        ids = torch.randint(5, script.VOCABULARY, (4, 10), generator=generator)
+        meant = torch.nn.functional.pad(words[ids].sum(1), (0, 1))
+        # LayerNorm takes a little of what all share from every number.
+        assert torch.cosine_similarity(model.bert(ids)[0].mean(1), meant).min() > 0.93
+        model.bert.encoder.layer[-1].output.LayerNorm.weight[-1] = 1  # not hidden
+        assert torch.cosine_similarity(model.bert(ids)[0].mean(1), meant).max() < 0.8
+
+
+def test_word_vectors_equal_plain_loops(script, monkeypatch):
+    import minibert_words
+
+    monkeypatch.setattr(minibert_words, "WINDOW", 2)
+    monkeypatch.setattr(minibert_words, "RARE", 0.1)
+    random = np.random.default_rng(0)
+    tokens = random.integers(5, 12, 300).astype(np.uint16)
+    tokens[::4] = 7  # a frequent word
+    counts = np.zeros((13, 13))
+    for here, word in enumerate(tokens):
+        for there in range(max(0, here - 2), min(300, here + 3)):
+            counts[word, tokens[there]] += there != here
+    np.testing.assert_array_equal(minibert_words.cooccurrences(tokens, 13).toarray(), counts)
+    each = counts.sum(1)
+    scores = np.zeros((13, 13))
+    for row, column in zip(*counts.nonzero(), strict=True):
+        context = each[column] ** 0.75 / (each**0.75).sum()
+        scores[row, column] = max(0, np.log(counts[row, column] / (each[row] * context)))
+    found = minibert_words.mutual_information(minibert_words.cooccurrences(tokens, 13))
+    np.testing.assert_allclose(found.toarray(), scores)
+
+    vectors = minibert_words.word_vectors(tokens, 13, 4)
+    lengths = np.linalg.norm(vectors, axis=1)
+    expected = [
+        0.1 / (0.1 + (tokens == word).mean()) if word in tokens else 0 for word in range(13)
+    ]
+    np.testing.assert_allclose(lengths, expected, rtol=1e-5)
+    left, values, _ = np.linalg.svd(scores)
+    assert values[3] > values[4] + 1e-3, "no gap: the directions are not determined"
+    directions = left[:, :4] / np.linalg.norm(left[:, :4], axis=1, keepdims=True).clip(1e-9)
+    own = vectors[5:12] / lengths[5:12, None]
+    np.testing.assert_allclose(own @ own.T, directions[5:12] @ directions[5:12].T, atol=1e-4)
 
 
 def test_words_are_masked_whole_and_special_tokens_never(script):
