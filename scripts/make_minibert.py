@@ -30,7 +30,8 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from transformers import BertConfig, BertForMaskedLM
 
-from minibert_text import POSITIONS, VOCABULARY, Batches, tokenise, vocabulary
+from minibert_muon import Muon
+from minibert_text import POSITIONS, VOCABULARY, Batches, keep, tokenise, vocabulary
 from minibert_words import word_vectors
 
 WIDTH, HEADS, LAYERS = 256, 4, 4
@@ -67,33 +68,6 @@ def look_at_neighbours(model: BertForMaskedLM) -> None:
             nn.init.orthogonal_(matrix, gain=0.7)
 
 
-class Muon(torch.optim.Optimizer):
-    """Momentum whose update is made orthogonal by a Newton-Schulz iteration."""
-
-    def __init__(self, parameters: list[nn.Parameter], lr: float) -> None:
-        super().__init__(parameters, {"lr": lr, "momentum": 0.95, "decay": 0.01})
-
-    @torch.no_grad()
-    def step(self) -> None:  # type: ignore[override]
-        for group in self.param_groups:
-            for p in group["params"]:
-                buffer = self.state[p].setdefault("buffer", torch.zeros_like(p))
-                buffer.lerp_(p.grad, 1 - group["momentum"])
-                update = _orthogonal(p.grad.lerp(buffer, group["momentum"]))
-                p.mul_(1 - group["lr"] * group["decay"])
-                p.add_(update, alpha=-group["lr"] * max(1, p.size(0) / p.size(1)) ** 0.5)
-
-
-def _orthogonal(matrix: Tensor) -> Tensor:
-    tall = matrix.size(0) > matrix.size(1)
-    x = matrix.T if tall else matrix
-    x = x / (x.norm() + 1e-7)
-    for _ in range(5):
-        square = x @ x.T
-        x = 3.4445 * x + (-4.7750 * square + 2.0315 * square @ square) @ x
-    return x.T if tall else x
-
-
 @torch.no_grad()
 def put_words(model: BertForMaskedLM, words: Tensor) -> None:
     """Word vectors as embeddings, so that the mean state says what a text is about from the first step on.
@@ -128,9 +102,7 @@ def losses(
 def meanings(tokens: np.ndarray, kept: Path) -> Tensor:
     """The vectors of the words of the text, one number shorter than the model is wide; ``kept`` on disk."""
     if not kept.exists():
-        with kept.with_suffix(".partial").open("wb") as file:
-            np.save(file, word_vectors(tokens, VOCABULARY, WIDTH - 1))
-        kept.with_suffix(".partial").replace(kept)
+        keep(word_vectors(tokens, VOCABULARY, WIDTH - 1), kept)
     return torch.from_numpy(np.load(kept))
 
 
@@ -200,15 +172,11 @@ def pretrain(
     muon = Muon(hidden, MUON_RATE)
     # Embeddings that mean something from the beginning need not go far.
     table = model.bert.embeddings.word_embeddings.weight
-    slow = {id(table)} if arguments.words else set()
     groups = [
-        {"params": [p for p in others if id(p) not in slow], "full": ADAM_RATE},
-        {"params": [p for p in others if id(p) in slow], "full": WORD_RATE},
+        {"params": [p for p in others if p is not table], "full": ADAM_RATE},
+        {"params": [table], "full": WORD_RATE if arguments.words else ADAM_RATE},
     ]
-    adam = torch.optim.AdamW(
-        [group for group in groups if group["params"]],
-        lr=ADAM_RATE, betas=(0.9, 0.98), weight_decay=0.01, fused=True,
-    )  # fmt: skip
+    adam = torch.optim.AdamW(groups, lr=ADAM_RATE, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
     parts = {"model": model, "muon": muon, "adam": adam}
     state_file, first = arguments.output / "state.pt", 0
     if state_file.exists():

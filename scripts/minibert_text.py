@@ -42,10 +42,15 @@ def tokenise(source: Path, tokenizer: Tokenizer, kept: Path) -> np.ndarray:
                     parts.append(_ids(tokenizer, batch))
                     batch = []
         parts.append(_ids(tokenizer, batch))
-        with kept.with_suffix(".partial").open("wb") as file:
-            np.save(file, np.concatenate(parts))
-        kept.with_suffix(".partial").replace(kept)
+        keep(np.concatenate(parts), kept)
     return np.load(kept, mmap_mode="r")
+
+
+def keep(array: np.ndarray, kept: Path) -> None:
+    """Write an array whole or not at all."""
+    with kept.with_suffix(".partial").open("wb") as file:
+        np.save(file, array)
+    kept.with_suffix(".partial").replace(kept)
 
 
 def _ids(tokenizer: Tokenizer, batch: list[str]) -> np.ndarray:

@@ -44,7 +44,7 @@ def steps(name: str, rank: int = 0, world: int = 1, **frame: object) -> dict[str
     for some in views(3):
         columns = [features(view.detach()[mine]) for view in (*some, some[0])]
         encoder.zero_grad()
-        # Rows of half as many documents.
+        # Labels go along, for parts that read them.
         value = loss(columns, torch.arange(N)[mine] // 2)
         value.backward()
         result = [value.detach(), encoder.linear.weight.grad.clone()]
