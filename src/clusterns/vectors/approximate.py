@@ -21,6 +21,7 @@ from clusterns.vectors.neighbours import neighbours_in_lists
 ENOUGH = 0.99  # of the true nearest, which a query should find
 MEASURED_ON = 500  # vectors of the index
 NEAREST = 10
+SPARE = 10  # more than were asked for: half precision may take the last for the next
 BLOCK = 65_536
 TRAINING_VECTORS_A_LIST = 64
 
@@ -135,13 +136,14 @@ class InvertedFile:
         for start in range(0, len(queries), QUERIES):
             part = slice(start, start + QUERIES)
             few = np.ascontiguousarray(queries[part], dtype=np.float32)
-            _, found = self.index.search(few, k + (own is not None))
+            wanted = min(k + SPARE + (own is not None), len(self.vectors))
+            _, found = self.index.search(few, wanted)
             if own is not None:
                 found = _without(found, own[part])
             # From the vectors themselves: the index keeps them in half precision.
             exact = np.einsum("md,mkd->mk", few, self.vectors[found])
             exact[found < 0] = -np.inf
-            order = np.lexsort((found, -exact), axis=1)
+            order = np.lexsort((found, -exact), axis=1)[:, :k]
             scores[part] = np.take_along_axis(exact, order, 1)
             rows[part] = np.take_along_axis(found, order, 1)
         return scores, rows
