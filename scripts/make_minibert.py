@@ -35,8 +35,11 @@ from minibert_text import POSITIONS, VOCABULARY, Batches, keep, tokenise, vocabu
 from minibert_words import word_vectors
 
 WIDTH, HEADS, LAYERS = 256, 4, 4
-WARMUP, MUON_RATE, ADAM_RATE, WORD_RATE = 200, 0.02, 2e-3, 3e-4
-# Of a word's vector, next to positions of about 0.3; and what the last LayerNorm leaves of what all words share.
+# A state is what a word means, where it stands, and which word it is.
+MEANING, PLACE = 160, 48
+NAME = WIDTH - MEANING - PLACE
+WARMUP, MUON_RATE, ADAM_RATE, WORD_RATE = 200, 0.01, 2e-3, 3e-4
+# Of a word's vector, next to positions of about 0.3; and what the last LayerNorm leaves of all but the meaning.
 WORD_LENGTH, HIDDEN = 0.45, 0.03
 LINE_EVERY, HELD_OUT_EVERY, SAVE_SECONDS = 50, 500, 120
 
@@ -44,25 +47,29 @@ LINE_EVERY, HELD_OUT_EVERY, SAVE_SECONDS = 50, 500, 120
 @torch.no_grad()
 def look_at_neighbours(model: BertForMaskedLM) -> None:
     """Sinusoidal positions, and heads of the first layers that look one to three tokens away."""
-    speeds = torch.exp(torch.linspace(0, -math.log(40.0), 32))
+    speeds = torch.exp(torch.linspace(0, -math.log(40.0), PLACE // 2))
     angles = torch.arange(POSITIONS)[:, None] * speeds
     positions = model.bert.embeddings.position_embeddings.weight
     positions.normal_(0, 0.002)
-    positions[:, 0:64:2] += 0.057 * angles.sin()
-    positions[:, 1:64:2] += 0.057 * angles.cos()
-    even = torch.arange(0, 64, 2)
+    even = torch.arange(0, PLACE, 2)
+    place = MEANING + even
+    positions[:, place] += 0.057 * angles.sin()
+    positions[:, place + 1] += 0.057 * angles.cos()
+    # LayerNorm would take the mean from all numbers, those of the meaning too.
+    positions[:, MEANING : MEANING + PLACE] -= positions.sum(1, keepdim=True) / PLACE
     for layer, offsets in ((0, (-1, 1, -2, 2)), (1, (-1, 1, -3, 3))):
         attention = model.bert.encoder.layer[layer].attention.self
         query, key = attention.query.weight, attention.key.weight
         for head, offset in enumerate(offsets):
             # A query turned by the offset's angle matches the key that many positions away.
-            cos, sin, row = torch.cos(speeds * offset), torch.sin(speeds * offset), head * 64
-            key[row + even, even] += 0.6
-            key[row + even + 1, even + 1] += 0.6
-            query[row + even, even] += 0.6 * cos
-            query[row + even, even + 1] += 0.6 * sin
-            query[row + even + 1, even] -= 0.6 * sin
-            query[row + even + 1, even + 1] += 0.6 * cos
+            cos, sin = torch.cos(speeds * offset), torch.sin(speeds * offset)
+            row = head * (WIDTH // HEADS) + even
+            key[row, place] += 0.6
+            key[row + 1, place + 1] += 0.6
+            query[row, place] += 0.6 * cos
+            query[row, place + 1] += 0.6 * sin
+            query[row + 1, place] -= 0.6 * sin
+            query[row + 1, place + 1] += 0.6 * cos
     for layer in model.bert.encoder.layer:
         for matrix in (layer.attention.self.value.weight, layer.attention.output.dense.weight):
             nn.init.orthogonal_(matrix, gain=0.7)
@@ -72,12 +79,22 @@ def look_at_neighbours(model: BertForMaskedLM) -> None:
 def put_words(model: BertForMaskedLM, words: Tensor) -> None:
     """Word vectors as embeddings, so that the mean state says what a text is about from the first step on.
 
-    LayerNorm makes all words equally long. So what a word's weight leaves of length 1 goes into a last number
-    that all words share, and that the last LayerNorm hides.
+    LayerNorm makes all words equally long. So what a word's weight leaves of length 1 goes into its name, a random
+    direction: frequent words mean little and must be told apart all the same. The last LayerNorm hides names and
+    places, and the layers add to these alone at first.
     """
     rest = (1 - words.square().sum(1, keepdim=True)).clamp(min=0).sqrt()
-    model.bert.embeddings.word_embeddings.weight.copy_(WORD_LENGTH * torch.cat([words, rest], 1))
-    model.bert.encoder.layer[-1].output.LayerNorm.weight[-1] = HIDDEN
+    names = torch.randn(len(words), NAME)
+    names = F.normalize(
+        names - names.mean(1, keepdim=True)
+    )  # LayerNorm would take the mean from all numbers
+    embeddings = torch.cat([F.pad(words, (0, PLACE)), rest * names], 1)
+    model.bert.embeddings.word_embeddings.weight.copy_(WORD_LENGTH * embeddings)
+    model.bert.embeddings.token_type_embeddings.weight.zero_()
+    model.bert.encoder.layer[-1].output.LayerNorm.weight[MEANING:] = HIDDEN
+    for layer in model.bert.encoder.layer:
+        for part in (layer.attention.output.dense, layer.output.dense):
+            part.weight[:MEANING] = 0
 
 
 Batch = tuple[Tensor, Tensor, Tensor]
@@ -94,15 +111,15 @@ def losses(
     masked = F.cross_entropy(model.cls(states[chosen]), own)
     if words is None:
         return masked, masked.new_zeros(())
-    meant = F.pad(words[ids.masked_scatter(chosen, own)].sum(1), (0, 1))
+    meant = F.pad(words[ids.masked_scatter(chosen, own)].sum(1), (0, WIDTH - MEANING))
     summaries = torch.stack([states.mean(1), states[:, 0]])
     return masked, 1 - F.cosine_similarity(summaries, meant, dim=-1).mean()
 
 
 def meanings(tokens: np.ndarray, kept: Path) -> Tensor:
-    """The vectors of the words of the text, one number shorter than the model is wide; ``kept`` on disk."""
+    """The vectors of the words of the text; ``kept`` on disk."""
     if not kept.exists():
-        keep(word_vectors(tokens, VOCABULARY, WIDTH - 1), kept)
+        keep(word_vectors(tokens, VOCABULARY, MEANING), kept)
     return torch.from_numpy(np.load(kept))
 
 

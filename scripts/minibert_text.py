@@ -12,6 +12,7 @@ from torch import Tensor
 from transformers import AutoTokenizer, BertTokenizer
 
 VOCABULARY, POSITIONS = 12_288, 128
+ALPHABET = 256  # characters; more of them, of other scripts, would take the place of words, two pieces each
 CLS, SEP, MASK, FIRST_WORD = 2, 3, 4, 5
 MASKED_SHARE = 0.2
 
@@ -24,7 +25,7 @@ def vocabulary(source: Path, start: Path | None, output: Path) -> None:
         AutoTokenizer.from_pretrained(start).save_pretrained(output)
         return
     tokenizer = BertWordPieceTokenizer(lowercase=True)
-    tokenizer.train([str(source)], vocab_size=VOCABULARY, min_frequency=2)
+    tokenizer.train([str(source)], vocab_size=VOCABULARY, min_frequency=2, limit_alphabet=ALPHABET)
     tokenizer.save_model(str(output))
     BertTokenizer(
         str(output / "vocab.txt"), do_lower_case=True, model_max_length=POSITIONS

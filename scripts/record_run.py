@@ -8,11 +8,18 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 RESULTS = Path(__file__).parents[1] / "results"
+# By the digest of the weights.
+MINIBERTS = {
+    "minibert b153196ae02ef996": "minibert-1",
+    "minibert 2050d5de157c3209": "minibert-3",
+}
 
 
 def main() -> None:
@@ -30,6 +37,13 @@ def keep(run: Path, name: str) -> None:
     (target / "recipe.yaml").write_text(yaml.safe_dump(recipe, sort_keys=False), "utf-8")
     record = json.loads((run / "run.json").read_text("utf-8"))
     (target / "run.json").write_text(json.dumps(without_folders(record), indent=2) + "\n", "utf-8")
+
+
+def base_of(record: Mapping[str, Any]) -> str:
+    """The base that a run started from, and which version of it; the first one, in what is from before digests
+    were kept."""
+    base = record.get("base")
+    return MINIBERTS.get(base, base) if base else "minibert-1"
 
 
 def without_folders(value: object) -> object:

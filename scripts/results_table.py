@@ -22,7 +22,7 @@ from clusterns.tables import Table
 HEAD = """# Reference models
 
 On all suites, written by `scripts/results_table.py` from the records beside this
-file. Judge `minibert`, the small encoder inside the package, against itself before and after
+file. Judge `minibert`, here version 1 of the small encoder inside the package, against itself before and after
 the quickstart, which trains it on docstrings alone; MiniLM was trained with supervision and GloVe
 is the floor.
 """

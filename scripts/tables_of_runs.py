@@ -11,7 +11,8 @@ import yaml
 from scipy.stats import spearmanr
 
 from clusterns.quickstart.proof import FIGURES
-from compare_bases import METHODS, STEPS, scores
+from compare_bases import METHODS, STEPS, scores, untrained
+from record_run import base_of
 
 RESULTS = Path(__file__).parents[1] / "results"
 STS, HALVES = "eval_STS-B_spearman", "eval_heldout_halves_mrr"
@@ -48,8 +49,9 @@ def table_of_runs(kind: str) -> str:
         "| run | learning rate | steps of | STS-B dev, untrained | best | at step | clustering from |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
-    seeds, used = set(), set()
+    seeds, used, bases = set(), set(), set()
     for folder, recipe, run, _ in runs(kind):
+        bases.add(base_of(run))
         result = json.loads((folder / "results.json").read_text("utf-8"))
         started = result["clustering_started_at"]
         lines.append(
@@ -60,32 +62,42 @@ def table_of_runs(kind: str) -> str:
         seeds.add(recipe["seed"])
         used.add(versions(run))
     note = (
-        f"*Base minibert; Spearman x 100 on STS-B dev, which also chose the step; seeds {sorted(seeds)}, one a "
-        f"row: differences of a point or two between methods are noise. {'; '.join(sorted(used))}. Recipes, "
-        f"commands and curves: `results/{kind}`.*"
+        f"*Base {', '.join(sorted(bases))}; Spearman x 100 on STS-B dev, which also chose the step; seeds "
+        f"{sorted(seeds)}, one a row: differences of a point or two between methods are noise. "
+        f"{'; '.join(sorted(used))}. Recipes, commands and curves: `results/{kind}`.*"
     )
     return "\n".join([*lines, "", note])
 
 
-def over_seeds(base: str) -> str:
-    """The two fixed runs with crops from one base, seed by seed."""
-    found = {method: scores(RESULTS / "base" / base, method) for method in METHODS}
-    parts = [
-        f"{method} {statistics.mean(values.values()):.1f} ({min(values.values()):.1f} to {max(values.values()):.1f})"
-        for method, values in found.items()
+def table_of_bases(*bases: str) -> str:
+    """The two fixed runs with crops, from every version of the small base."""
+    lines = [
+        f"| base | untrained | {' | '.join(f'{method}, crops' for method in METHODS)} | second over first |",
+        "|---|---:|" + "---|" * (len(METHODS) + 1),
     ]
-    first, second = found.values()
-    gains = ", ".join(f"{second[seed] - first[seed]:+.1f}" for seed in sorted(first))
-    return (
-        f"*Over seeds {sorted(first)}, with crops, {STEPS} steps of 64, STS-B dev at the last step only, mean and "
-        f"range: {'; '.join(parts)}; seed by seed {gains} for the second. Records: `results/base/{base}`.*"
+    seeds = set()
+    for name in bases:
+        folder = RESULTS / "base" / name
+        first, second = found = [scores(folder, method) for method in METHODS]
+        cells = [
+            f"{statistics.mean(each.values()):.1f} ({min(each.values()):.1f} to {max(each.values()):.1f})"
+            for each in found
+        ]
+        gains = ", ".join(f"{second[seed] - first[seed]:+.1f}" for seed in sorted(first))
+        lines.append(f"| {name} | {untrained(folder):.1f} | {' | '.join(cells)} | {gains} |")
+        seeds |= first.keys()
+    note = (
+        f"*{STEPS} steps of 64 sentences, Spearman x 100 on STS-B dev at the last step only, which chose nothing; "
+        f"mean and range over seeds {sorted(seeds)}. Recipes, commands and curves: `results/base`.*"
     )
+    return "\n".join([*lines, "", note])
 
 
 def table_of_methods() -> str:
     """All methods on one budget, the best first."""
-    rows, seeds, used, budgets = [], set(), set(), set()
+    rows, seeds, used, budgets, bases = [], set(), set(), set(), set()
     for folder, recipe, run, _ in runs("methods"):
+        bases.add(base_of(run))
         result = json.loads((folder / "results.json").read_text("utf-8"))
         trained = result["steps"] > 0
         before = f"{100 * result['base_score']:.1f}" if trained else ""
@@ -102,7 +114,8 @@ def table_of_methods() -> str:
         for best, name, b, step in sorted(rows, reverse=True)
     ]
     note = (
-        f"*Base minibert, {'; '.join(sorted(budgets))}; Spearman x 100 on STS-B dev, which also chose the step; seeds "
+        f"*Base {', '.join(sorted(bases))}, {'; '.join(sorted(budgets))}; Spearman x 100 on STS-B dev, which also "
+        "chose the step; seeds "
         f"{sorted(seeds)}, one a row: differences of a point or two are noise. No method was tuned on "
         "this table, but `promptbert`, `conpvp` and `clusterns-prompt` take `denoising: clean`, which had measured "
         "better on this base than the published `dropout`. "

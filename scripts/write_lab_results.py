@@ -18,6 +18,7 @@ from clusterns.lab.figures import draw
 from clusterns.lab.records import Record
 from clusterns.lab.tables import differences_table, scores_table
 from clusterns.tables import Table
+from record_run import base_of
 
 ROOT = Path(__file__).parents[1]
 RECORDS = ROOT / "results" / "lab"
@@ -177,9 +178,11 @@ def made(record: Record) -> str:
         for name in ("torch", "sentence-transformers")
     }
     corpora = {str(result["corpus"]) for result in results}
+    bases = {base_of(result) for result in results}
     return (
-        f"*{len(results)} cells, budget {record.budget}, {duration(seconds)} of processor time; text "
-        f"{', '.join(sorted(corpora))}; {', '.join(sorted(versions))}. Record: `results/lab/{record.name}.jsonl`.*\n"
+        f"*{len(results)} cells, budget {record.budget}, {duration(seconds)} of processor time; base "
+        f"{', '.join(sorted(bases))}; text {', '.join(sorted(corpora))}; {', '.join(sorted(versions))}. "
+        f"Record: `results/lab/{record.name}.jsonl`.*\n"
     )
 
 

@@ -8,23 +8,23 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tables_of_adapting import FIRST, SECOND, adaptations, rivals, shares
+from tables_of_adapting import FIRST, SECOND, adaptations, candidates, rivals, shares
 from tables_of_benchmarks import estimate, memory, speed
-from tables_of_runs import over_seeds, quickstart, table_of_methods, table_of_runs, tracking
+from tables_of_runs import quickstart, table_of_bases, table_of_methods, table_of_runs, tracking
 
 ROOT = Path(__file__).parents[1]
 
 
 def main() -> None:
     fill("README.md", "quickstart", quickstart())
-    fill("README.md", "wikipedia", table_of_runs("wikipedia"))
-    fill("README.md", "seeds", over_seeds("minibert-1"))
+    fill("README.md", "bases", table_of_bases("minibert-1", "minibert-3"))
     fill("README.md", "speed", speed())
     fill("docs/prompts.md", "runs", table_of_runs("prompt"))
     fill("docs/methods.md", "methods", table_of_methods())
     fill("docs/adapt.md", "shares", shares())
     fill("docs/adapt.md", "adapt", adaptations(FIRST))
     fill("docs/adapt.md", "second", adaptations(SECOND))
+    fill("docs/adapt.md", "candidates", candidates(FIRST))
     fill("docs/adapt.md", "rivals", rivals())
     fill("docs/validation.md", "tracking", tracking())
     fill("docs/scaling.md", "memory", memory())

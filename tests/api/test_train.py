@@ -138,7 +138,7 @@ def test_whole_documents_are_kept_out_and_are_no_input(tmp_path: Path, tiny_bert
     table.write_text("page,text\n" + "\n".join(rows))
     plan = plan_training(table, base=tiny_bert, document="page", settings=SMALL)
     training, heldout, facts = plan._text(quiet=True)
-    assert training_rows(plan.recipe, training).column_names == ["text"]
+    assert training_rows(training).column_names == ["text"]
     pages = [{text.split()[-1] for text in texts["text"]} for texts in (training, heldout)]
     assert not pages[0] & pages[1]
     assert (len(training), len(heldout), len(pages[1])) == (180, 20, 5)

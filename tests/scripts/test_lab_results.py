@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,10 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def script() -> dict[str, Any]:
-    return runpy.run_path(str(ROOT / "scripts" / "write_lab_results.py"))
+def script() -> Iterator[dict[str, Any]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "scripts"))
+        yield runpy.run_path(str(ROOT / "scripts" / "write_lab_results.py"))
 
 
 def test_the_page_is_that_of_the_records(script: dict[str, Any], tmp_path: Path) -> None:
@@ -43,7 +46,7 @@ def line(label: str, values: dict[int, float], beside: str) -> Line:
             seed,
             {
                 "values": {"sts/Avg.": value, "dev": value}, "processor_seconds": 60.0,
-                "corpus": "text.txt",
+                "corpus": "text.txt", "base": "minibert 0a",
                 "record": {"versions": {"torch": "2", "sentence-transformers": "6"}},
             },
             {},
@@ -87,7 +90,9 @@ def test_what_holds_is_said_with_the_papers_difference(
     ):
         assert claim in page
     assert "## ablations" in page
-    assert "17 cells, budget small, 17 min of processor time; text text.txt" in page
+    assert (
+        "17 cells, budget small, 17 min of processor time; base minibert 0a; text text.txt" in page
+    )
     assert "![ClusterNS without each of its parts: ablations](results/ablations.svg)" in page
     assert (tmp_path / "docs" / "results" / "ablations.svg").is_file()
 

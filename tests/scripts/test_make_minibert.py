@@ -82,7 +82,7 @@ def test_the_summaries_of_a_window_are_held_to_the_vectors_of_its_words(script):
     model = script.first_model(MINIBERT).eval()
     generator = torch.Generator().manual_seed(0)
     ids = torch.randint(5, 1000, (3, 12), generator=generator)
-    words = torch.randn(script.VOCABULARY, 255, generator=generator)
+    words = torch.randn(script.VOCABULARY, script.MEANING, generator=generator)
     chosen = torch.zeros(3, 12, dtype=torch.bool)
     for row, place in ((0, 2), (0, 7), (2, 4)):
         chosen[row, place] = True
@@ -100,7 +100,7 @@ def test_the_summaries_of_a_window_are_held_to_the_vectors_of_its_words(script):
             text[chosen[row]] = own[[place[0] == row for place in places]]
             meant = torch.zeros(256)
             for token in text:
-                meant[:255] += words[token]
+                meant[: script.MEANING] += words[token]
             cosines += [torch.cosine_similarity(meant, states[row].mean(0), dim=0).item()]
             cosines += [torch.cosine_similarity(meant, states[row, 0], dim=0).item()]
         masked, apart = script.losses(model, (ids, chosen, own), words)
@@ -111,20 +111,15 @@ def test_the_summaries_of_a_window_are_held_to_the_vectors_of_its_words(script):
 
 def test_with_word_vectors_the_mean_state_begins_as_their_sum(script):
     generator = torch.Generator().manual_seed(0)
-    words = torch.nn.functional.normalize(torch.randn(script.VOCABULARY, 255, generator=generator))
+    words = torch.randn(script.VOCABULARY, script.MEANING, generator=generator)
+    words = torch.nn.functional.normalize(words)
     words *= torch.rand(script.VOCABULARY, 1, generator=generator)
     model = script.first_model(None, words).eval()
     with torch.no_grad():
-        for layer in model.bert.encoder.layer:  # as if they said nothing
-            for part in (layer.attention.output.dense, layer.output.dense):
-                part.weight.zero_()
-        for table in ("position_embeddings", "token_type_embeddings"):
-            getattr(model.bert.embeddings, table).weight.zero_()
         ids = torch.randint(5, script.VOCABULARY, (4, 10), generator=generator)
-        meant = torch.nn.functional.pad(words[ids].sum(1), (0, 1))
-        # LayerNorm takes a little of what all share from every number.
-        assert torch.cosine_similarity(model.bert(ids)[0].mean(1), meant).min() > 0.93
-        model.bert.encoder.layer[-1].output.LayerNorm.weight[-1] = 1  # not hidden
+        meant = torch.nn.functional.pad(words[ids].sum(1), (0, 256 - script.MEANING))
+        assert torch.cosine_similarity(model.bert(ids)[0].mean(1), meant).min() > 0.95
+        model.bert.encoder.layer[-1].output.LayerNorm.weight.fill_(1)  # nothing is hidden
         assert torch.cosine_similarity(model.bert(ids)[0].mean(1), meant).max() < 0.8
 
 

@@ -60,6 +60,7 @@ def run_cell(folder: Path) -> None:
             folder / "result.json",
             {
                 **order,
+                "base": run.record.get("base"),
                 "metric": trained.result.metric,
                 "run": read_json(run.results_file),
                 "record": make_record(),

@@ -205,7 +205,7 @@ class TrainingPlan:
                 f"worth naming where there is a GPU, or a day: --base {LARGER_BASE}, 440 MB to "
                 "download and about 30 times the time a step (--dry-run says what that is here)."
             )
-        elif get_method(self.recipe.method).keeps_best and is_sentence_transformer(
+        elif get_method(self.recipe.method).trains and is_sentence_transformer(
             resolve_base(self.recipe.base)
         ):
             say(

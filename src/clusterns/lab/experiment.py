@@ -184,8 +184,8 @@ class Experiment(Settings):
         }  # fmt: skip
 
 
-# minibert's first position was never trained, so its states are averaged. SimCSE's own curve on STS-B
-# dev has its peak near step 100 of these (dropout) and 125 (crops): results/wikipedia.
+# minibert's states are averaged. From minibert-1, SimCSE's own curve on STS-B dev had its peak near step 100 of
+# these (dropout) and 125 (crops): results/wikipedia.
 SMALL: dict[str, Any] = {
     "base": "minibert",
     "batch_size": 64,
