@@ -35,7 +35,11 @@ from clusterns import adapt, load_base
 from clusterns.encoder.local_map import map_of
 from clusterns.evaluation.data.find import EvaluationData
 from clusterns.evaluation.data.sets import digest_of
-from clusterns.evaluation.scores.clustering import adjusted_mutual_information, cluster_seeds
+from clusterns.evaluation.scores.clustering import (
+    Labels,
+    adjusted_mutual_information,
+    cluster_seeds,
+)
 from clusterns.evaluation.scores.halves import mean_reciprocal_rank
 from clusterns.evaluation.scores.sts import spearman
 from clusterns.record import make_record
@@ -54,8 +58,6 @@ SHORT = {
 }
 DOMAINS = (*SHORT, "DBpedia", "docstrings")
 LINES, KMEANS_SEEDS = 3200, range(5)
-# `clusterns adapt` as it comes, and without its limits.
-LIMITS: dict[str, dict[str, Any]] = {"adapt": {}, "whole": {"keep": 0.0, "keep_own": 0.0}}
 
 
 def main() -> None:
@@ -63,7 +65,7 @@ def main() -> None:
     parser.add_argument("model", help="the good model")
     parser.add_argument("output", type=Path, help="folder of the runs")
     parser.add_argument("--domains", nargs="+", default=list(DOMAINS), choices=DOMAINS)
-    parser.add_argument("--methods", nargs="+", default=["adapt"], choices=[*LIMITS, *RIVALS])
+    parser.add_argument("--methods", nargs="+", default=["adapt"], choices=["adapt", *RIVALS])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     given = parser.parse_args()
     folder = RESULTS / Path(given.model).name
@@ -90,11 +92,11 @@ def cell(domain: str, method: str, seed: int, name: str, output: Path) -> dict[s
             file.write(json.dumps({"text": text, "document": document}) + "\n")
     facts: dict[str, Any] = {}
     begun = time.process_time()
-    if method in LIMITS:
+    if method == "adapt":
         purpose = "search" if domain == "docstrings" else "topics"
         run = adapt(
             corpus, folder / "run", base=name, purpose=purpose, seed=seed, column="text", quiet=True,
-            settings=LIMITS[method], document="document" if purpose == "search" else None,
+            document="document" if purpose == "search" else None,
         )  # fmt: skip
         model, facts = SentenceTransformer(str(run.model)), run.result.facts
     else:
@@ -157,27 +159,30 @@ def remembering(model: SentenceTransformer) -> Encode:
 
 @cache
 def short_text(domain: str) -> tuple[list[str], list[int], Callable[[Encode], dict[str, float]]]:
-    """Lines to learn from, a document each, and the judge on the others. Lines are split the same way for
-    every seed."""
+    """Lines to learn from, a document each, and the judge on the others."""
+    learned, judged, classes = parted(domain)
+    return learned, list(range(len(learned))), lambda encode: quality(encode(judged), classes)
+
+
+def parted(domain: str) -> tuple[list[str], list[str], Labels]:
+    """Lines to learn from, lines to judge on, and the classes of these; the same ones for every seed."""
     rows = dbpedia() if domain == "DBpedia" else labelled(DATA / "short-text" / SHORT[domain])
     rows = list({text: (label, text) for label, text in rows}.values())
     order = np.random.default_rng(0).permutation(len(rows))
     cut = min(len(rows) // 2, LINES)
     learned, judged = order[:cut], order[cut : cut + LINES]
     classes = np.unique([rows[row][0] for row in judged], return_inverse=True)[1]
-    texts = [rows[row][1] for row in judged]
+    return [rows[row][1] for row in learned], [rows[row][1] for row in judged], classes
 
-    def judge(encode: Encode) -> dict[str, float]:
-        vectors = encode(texts)
-        _, near = all_nearest(vectors, 10, progress=False)
-        clusters = cluster_seeds(vectors, int(classes.max()) + 1, list(KMEANS_SEEDS))
-        return {
-            "kNN": 100 * float((classes[near] == classes[:, None]).mean()),
-            "AMI": 100
-            * float(np.mean([adjusted_mutual_information(classes, c) for c in clusters])),
-        }
 
-    return [rows[row][1] for row in learned], list(range(cut)), judge
+def quality(vectors: Vectors, classes: Labels) -> dict[str, float]:
+    """Of the ten nearest, how many have the same class; and the clusters of K-means against the classes."""
+    _, near = all_nearest(vectors, 10, progress=False)
+    clusters = cluster_seeds(vectors, int(classes.max()) + 1, list(KMEANS_SEEDS))
+    return {
+        "kNN": 100 * float((classes[near] == classes[:, None]).mean()),
+        "AMI": 100 * float(np.mean([adjusted_mutual_information(classes, c) for c in clusters])),
+    }
 
 
 def labelled(file: Path) -> list[tuple[str, str]]:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping
+from statistics import mean
 from textwrap import indent
 from typing import Any
 
-from clusterns.methods.adapting import told
+from clusterns.methods.adapting import PURPOSE, AdaptingSettings, choose, refusal, told
+from clusterns.training.recipe import load_recipe
 from tables_of_runs import RESULTS
 
+Way = Mapping[str, Mapping[str, float]]
 FIRST, SECOND = "all-MiniLM-L6-v2", "wordllama-256"
 ADAPTED = ("StackOverflow", "SearchSnippets", "AG", "G-T", "Tweet", "DBpedia", "docstrings")
 RIVALS = {
     "adapt": "clusterns adapt",
-    "whole": "clusterns adapt, the whole way",
     "linear": "a linear map to the same targets",
     "layers": "two layers trained to the same targets",
     "pairs": "two layers trained with document positives",
@@ -83,6 +86,74 @@ def rivals() -> str:
             ]
             lines.append(f"| {name} | {' | '.join(cells_of)} |")
     return "\n".join([*lines, "", "*Seed 1: differences under a point or so are noise.*"])
+
+
+# What chooses a share of the way: the scores of adapt_scores.py, and what `clusterns adapt` does.
+GOOD, BEST, HARM = "adapt", "common_neighbours", 0.5
+CANDIDATES = {
+    BEST: "neighbours that both halves have in common",
+    "halves": "a half finds the other one",
+    "clusters_of_halves": "both halves in one cluster",
+    "stable_clusters": "K-means finds the same again",
+    "silhouette": "silhouette of the clusters",
+}
+
+
+def candidates(model: str) -> str:
+    """Which score without labels would choose right, over all domains and ways."""
+    files = sorted((RESULTS / "adapt" / "scores" / model).glob("*.json"))
+    ways = [json.loads(file.read_text("utf-8"))["ways"] for file in files]
+    rules: dict[str, Callable[[Way], str]] = {
+        "**the limits, then common neighbours**": lambda way: within_limits(way, BEST),
+        "the limits alone": lambda way: max(share for share in way if not refused(way)[share]),
+    }
+    for key, title in CANDIDATES.items():
+        rules[title] = lambda way, key=key: max(way, key=lambda share: way[share][key])
+    good = [each[GOOD] for each in ways]
+    bad = [way for each in ways for title, way in each.items() if title != GOOD]
+    # Where the limits leave a choice, and one of what they allow would do harm.
+    free = [
+        way
+        for way in bad
+        if any(not why and gain(way, share) < -HARM for share, why in refused(way).items())
+    ]
+    lines = [
+        "| chosen by | way of adapt: kNN | within a point of the best | AMI | ways to harm: kNN | worst | harmed |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    for title, rule in rules.items():
+        gains = [gain(way, rule(way)) for way in good]
+        best = [max(gain(way, share) for share in way) for way in good]
+        near = sum(most - got <= 1 for got, most in zip(gains, best, strict=True))
+        ami = [gain(way, rule(way), "AMI") for way in good]
+        lost = [gain(way, rule(way)) for way in bad]
+        lines.append(
+            f"| {title} | {mean(gains):+.1f} | {near} of {len(good)} | {mean(ami):+.1f} | {mean(lost):+.1f} | "
+            f"{min(lost):+.1f} | {sum(each < -HARM for each in lost)} of {len(bad)} |"
+        )
+    saved = sum(gain(way, within_limits(way, BEST)) >= -HARM for way in free)
+    note = (
+        f"*On {len(free)} of the {len(bad)} ways to harm, the limits allow a share that does; common neighbours choose "
+        f"one that does not on {saved} of these.*"
+    )
+    return "\n".join([*lines, "", note])
+
+
+def within_limits(way: Way, key: str) -> str:
+    """What `clusterns adapt` would take, by this score."""
+    measured = {float(share): {PURPOSE: found[key]} for share, found in way.items()}
+    why = {float(share): reason for share, reason in refused(way).items() if reason}
+    return str(choose(measured, why))
+
+
+def refused(way: Way) -> dict[str, str]:
+    recipe = load_recipe("adapt-topics")
+    assert isinstance(recipe, AdaptingSettings)
+    return {share: refusal(recipe, found) for share, found in way.items()}
+
+
+def gain(way: Way, share: str, key: str = "kNN") -> float:
+    return way[share][key] - way["0.0"][key]
 
 
 def adapt_cells(model: str) -> list[dict[str, Any]]:

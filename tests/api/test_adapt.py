@@ -92,9 +92,10 @@ SMALL: dict[str, Any] = {"heldout": 60, "target_clusters": 5, "shares": [0.2, 0.
 def test_a_planted_domain_gains_and_general_text_stays(
     good: Path, corpus: Path, tmp_path: Path
 ) -> None:
-    run = adapt(corpus, tmp_path / "run", base=good, column="title", settings=SMALL, quiet=True)
+    settings = {**SMALL, "replay": 3.0}
+    run = adapt(corpus, tmp_path / "run", base=good, column="title", settings=settings, quiet=True)
     start, adapted = load_base(str(good)), SentenceTransformer(str(run.model))
-    assert run.result.facts["share"] == 0.4
+    assert run.result.facts["share"] > 0
     assert same_topic(adapted) > same_topic(start) + 0.03
     before, after = general_similarities(start), general_similarities(adapted)
     assert np.corrcoef(before, after)[0, 1] > 0.98
@@ -177,8 +178,12 @@ def test_search_learns_from_paragraphs(
     assert facts["purpose"] == "search"
     assert facts["share"] > 0
     assert run.result.best_score > run.result.base_score + 0.02
-    measured = {share: found["purpose"] for share, found in facts["measured"].items()}
-    assert measured[str(facts["share"])] == max(measured.values())
+    allowed = {
+        share: found["purpose"]
+        for share, found in facts["measured"].items()
+        if share not in facts["refused"]
+    }
+    assert allowed[str(facts["share"])] == max(allowed.values())
 
 
 def test_a_resume_is_of_the_same_run(

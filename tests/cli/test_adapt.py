@@ -37,7 +37,7 @@ def test_titles_of_a_csv(run: Run, model: Path, titles: Path, tmp_path: Path) ->
     assert "share of the way" in err
     assert "longer than max_length = 128" in err
     report = (output / "report.html").read_text()
-    assert "of the way from the start to what was learned, for topics" in report
+    assert "common neighbours" in report
     assert "learning_rate" not in report, "a setting that nothing reads"
     assert "<- taken" in err
     facts = json.loads((output / "results.json").read_text())["facts"]

@@ -7,7 +7,12 @@ import pytest
 from scipy.stats import spearmanr
 
 from clusterns.errors import UserError
-from clusterns.evaluation.adaptation import AdaptationEvaluator, search_mrr
+from clusterns.evaluation.adaptation import (
+    AdaptationEvaluator,
+    common_neighbours,
+    search_mrr,
+)
+from clusterns.evaluation.scores.halves import halved
 from tests.hash_encoder import HashEncoder
 
 TEXTS = [f"sentence number {row} of {row // 2}" for row in range(40)]
@@ -40,7 +45,7 @@ def evaluator(documents: np.ndarray | None = None) -> AdaptationEvaluator:
 def test_the_start_keeps_everything() -> None:
     found = evaluator()(Model())  # type: ignore[arg-type]
     assert found["kept"] == found["kept_general"] == 1.0
-    assert found["moved"] == 0.0
+    assert 0 < found["common_neighbours"] < 1
 
 
 def test_what_is_kept_is_the_correlation_of_similarities() -> None:
@@ -51,7 +56,6 @@ def test_what_is_kept_is_the_correlation_of_similarities() -> None:
         rows = [v / np.linalg.norm(v) for v in model.encode(GENERAL)]
         similarities.append([rows[i] @ rows[j] for i, j in pairs])
     assert found["kept_general"] == pytest.approx(spearmanr(*similarities).statistic, abs=1e-4)
-    assert found["moved"] == pytest.approx(1 - found["kept"])
     assert 0.3 < found["kept"] < 0.99
 
 
@@ -82,8 +86,49 @@ def test_the_search_score_equals_plain_loops() -> None:
     assert search_mrr(np.ones((6, 3), np.float32), np.arange(6) // 2) == pytest.approx(1 / 5)
 
 
+def test_common_neighbours_equal_plain_loops() -> None:
+    random = np.random.default_rng(0)
+    texts, firsts, seconds = (
+        random.standard_normal((count, 3)).astype(np.float32) for count in (30, 25, 25)
+    )
+    rows = np.arange(25) + 3
+    shares = []
+    for first, second, own in zip(firsts, seconds, rows, strict=True):
+        others = [row for row in range(30) if row != own]
+        near = [
+            set(sorted(others, key=lambda row: -(texts[row] @ half))[:6])
+            for half in (first, second)
+        ]
+        shares.append(len(near[0] & near[1]) / 6)  # a fifth of 30
+    assert common_neighbours(texts, firsts, seconds, rows) == pytest.approx(np.mean(shares))
+    assert common_neighbours(texts, firsts, firsts, rows) == 1
+    # With few texts, ten neighbours would be all of them, for any half.
+    assert common_neighbours(texts[:11], firsts[:11], seconds[:11], np.arange(11)) < 0.8
+
+
+def test_topics_show_in_both_halves_of_a_sentence() -> None:
+    firsts, seconds, rows = halved(["one two three", "a", "日本語"], 2)
+    assert list(zip(firsts, seconds, rows, strict=True)) == [
+        ("one", "two three", 0), ("日", "本語", 2)
+    ]  # fmt: skip
+
+    class Topics(Model):
+        """Only the topic of a text counts, next to a little noise."""
+
+        def encode(self, inputs: list[str], **options: object) -> np.ndarray:
+            topics = [text.split()[0] for text in inputs]
+            return super().encode(topics, **options) + 0.1 * super().encode(inputs, **options)
+
+    texts = [f"{row % 4} word{row} {row % 4} again{row}" for row in range(80)]
+    judge = AdaptationEvaluator(HashEncoder, texts, GENERAL)  # type: ignore[arg-type]
+    before, after = judge(Model()), judge(Topics())  # type: ignore[arg-type]
+    assert after["common_neighbours"] > before["common_neighbours"] + 0.1
+
+
 def test_too_little_text_is_refused() -> None:
     with pytest.raises(UserError, match="two sentences"):
         evaluator(np.arange(40))
     with pytest.raises(UserError, match="heldout"):
         AdaptationEvaluator(HashEncoder, ["one"], GENERAL)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="heldout"):
+        AdaptationEvaluator(HashEncoder, ["a", "b", "c"], GENERAL)  # type: ignore[arg-type]

@@ -156,37 +156,6 @@ def test_slices_make_room_for_extra_columns(monkeypatch: pytest.MonkeyPatch) -> 
     assert batch_module.most_cells(torch.device("cuda")) > 100 * 2**14
 
 
-class Targets(Part):
-    """Regression: each row has a target of its own, found by its label."""
-
-    def __init__(self, targets: Tensor) -> None:
-        super().__init__()
-        self.targets = targets
-
-    def follow(self, batch: Batch, learn: bool) -> TermsOf:
-        assert batch.all_labels is not None
-        wanted = nn.functional.normalize(self.targets[batch.all_labels], dim=-1)
-
-        def terms(rows: Rows) -> Terms:
-            distance = 1 - (rows.anchors * wanted[rows.targets]).sum(1)
-            return Terms(penalties=[Penalty("distance", distance, torch.ones_like(rows.targets))])
-
-        return terms
-
-
-def test_an_objective_without_infonce_regresses_on_targets_by_row() -> None:
-    targets = torch.randn(30, D, dtype=torch.float64)
-    anchors, _ = batches()[0]
-    labels = torch.arange(N) * 2
-    loss = ContrastiveLoss(Vectors(), parts=[Targets(targets)], views=1, contrastive=False)
-    value = loss([features(anchors)], labels)
-    expected = sum(1 - cosine(anchors[i], targets[2 * i]) for i in range(N)) / N
-    assert value.item() == pytest.approx(expected.item(), abs=1e-12)
-    ours, theirs = (torch.autograd.grad(v, anchors)[0] for v in (value, expected))
-    torch.testing.assert_close(ours, theirs, atol=1e-12, rtol=1e-9)
-    assert set(loss.diagnostics()) == {"distance"}
-
-
 class Memory(Part):
     """Counts the steps, sees columns, has news."""
 

@@ -44,7 +44,7 @@ def test_the_ending_in_words() -> None:
         "measured": {"0.0": found(0.25), "0.5": found(0.5, 0.91, 0.98)},
     }
     assert "50% of the way" in in_words(facts)
-    assert "MRR 0.250 before, 0.500 after" in in_words(facts)
+    assert "MRR: 0.250 before, 0.500 after" in in_words(facts)
     assert "left as it was" in in_words({**facts, "share": 0.0})
 
 

@@ -100,8 +100,9 @@ def adapt(
     A manual to search in:   clusterns adapt manual.txt --split-sentences --base MODEL --output runs/manual --for search
 
     A map behind the encoder, which acts near your text only, is fitted; no weight of the encoder changes. The
-    result lies between the start and that map, as far as what the start knew is kept; where nothing is a gain
-    without harm, it is the start. docs/adapt.md says when to adapt, when to train and when to leave a model alone.
+    result lies between the start and that map, where a score without labels is best of all that keep what the
+    start knew; where nothing is a gain without harm, it is the start. docs/adapt.md says when to adapt, when to
+    train and when to leave a model alone.
     """
     from clusterns.api.adapt import plan_adaptation
     from clusterns.training.recipe import parse_changes

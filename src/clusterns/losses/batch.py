@@ -70,11 +70,9 @@ class Batch:
     """(N, d) each, of all processes: anchors, positives, and what other views there are."""
     targets: Tensor
     """(n,) the row of each anchor among the N."""
-    all_labels: Tensor | None = None
-    """(N, ...) what the dataset's column ``label`` says of each row of all processes."""
 
     @classmethod
-    def of(cls, *views: Tensor, labels: Tensor | None = None) -> Batch:
+    def of(cls, *views: Tensor) -> Batch:
         """Gather the (n, d) rows of every process."""
         anchors = views[0]
         first = rank() * len(anchors)
@@ -82,7 +80,6 @@ class Batch:
             anchors=anchors,
             all_views=tuple(gather(view) for view in views),
             targets=torch.arange(first, first + len(anchors), device=anchors.device),
-            all_labels=None if labels is None else gather(labels.to(anchors.device)),
         )
 
     @property

@@ -27,7 +27,7 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
     """InfoNCE over two views of each sentence (unsupervised SimCSE, Eq. 1), and what ``parts`` add.
 
     Inputs: one column of sentences (the positive is the same sentence under another dropout mask),
-    or one for each view (anchor, positive, others that a part asks for). Labels go to the parts.
+    or one for each view (anchor, positive, others that a part asks for). No labels.
 
     Args:
         model: the model to train.
@@ -35,7 +35,6 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         parts: what the method adds: negatives, penalties, their state.
         views: how often one column of sentences goes through the encoder.
         aside: columns behind the views that are for the parts, and not for the encoder.
-        contrastive: False leaves InfoNCE out: the penalties of the parts are the loss.
         mini_batch_size: rows that go through the encoder at once. The rows are sorted by length
             first, so that short ones are not padded to the longest. None: all rows in one call, or
             64 with the gradient cache.
@@ -57,7 +56,6 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         parts: Sequence[Part] = (),
         views: int = 2,
         aside: int = 0,
-        contrastive: bool = True,
         mini_batch_size: int | None = None,
         gradient_cache: bool = False,
         masked_lm: MaskedLanguageModelling | None = None,
@@ -71,7 +69,6 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         self.ingredients = tuple(parts)
         self.views = views
         self.aside = aside
-        self.contrastive = contrastive
         self.in_one_call = mini_batch_size is None and not gradient_cache
         self.mini_batch_size = mini_batch_size or DEFAULT_MINI_BATCH
         self.uses_gradient_cache = gradient_cache
@@ -80,7 +77,6 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         self.parts: dict[str, Tensor] = {}
         """The last loss, part by part."""
         self._last: Batch | None = None
-        self._labels: Tensor | None = None
         self._views_of_a_row = views
         for part in self.ingredients:
             for name, module in part.state.items():
@@ -91,9 +87,8 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
     def forward(
         self, sentence_features: Iterable[Features], labels: Tensor | None = None
     ) -> Tensor:
-        """Loss of one batch; ``labels`` are what the dataset says of its rows, for the parts."""
+        """Loss of one batch; ``labels`` belong to the contract of the library, and are not read."""
         columns = list(sentence_features)
-        self._labels = labels
         learn = torch.is_grad_enabled()
         self._follow(columns)
         with torch.no_grad():
@@ -155,7 +150,7 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         with _full_precision(rows.device):
             rows = rows.to(torch.promote_types(rows.dtype, torch.float32))
             views = (rows if labels is None else rows[labels]).chunk(self._views_of_a_row)
-            batch = Batch.of(*views, labels=self._labels)
+            batch = Batch.of(*views)
             self._last = batch.detached()
             loss = self.compare(batch)
             if with_backward:
@@ -175,18 +170,14 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
             terms = [terms_of(rows) for _, terms_of in active]
             penalties = [penalty for each in terms for penalty in each.penalties]
             values = [value for each in penalties for value in (each.sums, each.counts)]
-            if self.contrastive:
-                values.append(
-                    info_nce(rows.similarities, rows.targets, self.temperature, **joined(terms))
-                )
-            return tuple(values)
+            found = info_nce(rows.similarities, rows.targets, self.temperature, **joined(terms))
+            return found, *values
 
-        values = batch.by_rows(compare_rows, columns=sum(part.columns for part, _ in active))
-        loss = batch.anchors.new_zeros(())
-        self.parts = {}
-        if self.contrastive:
-            loss = values[-1].mean()
-            self.parts["contrastive_loss"] = loss.detach()
+        contrastive, *values = batch.by_rows(
+            compare_rows, columns=sum(part.columns for part, _ in active)
+        )
+        loss = contrastive.mean()
+        self.parts = {"contrastive_loss": loss.detach()}
         for i, penalty in enumerate(penalties):
             sums, counts = values[2 * i : 2 * i + 2]
             # Scaled so that the mean of the processes is the mean over all that they count.
@@ -238,7 +229,7 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
 
     def get_config_dict(self) -> dict[str, Any]:
         """Settings for the model card."""
-        config: dict[str, Any] = {"temperature": self.temperature} if self.contrastive else {}
+        config: dict[str, Any] = {"temperature": self.temperature}
         if self.masked_lm is not None:
             config["masked_lm_weight"] = self.masked_lm_weight
             config["masked_lm_probability"] = self.masked_lm.probability

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
-from clusterns.methods.method import Ending, Method
+from clusterns.methods.fitted import Untrained
+from clusterns.methods.method import Ending
 from clusterns.methods.recipe import Recipe
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 # Names of what the judge of an adaptation measures.
-KEPT, KEPT_GENERAL, MOVED = "kept", "kept_general", "moved"
+KEPT, KEPT_GENERAL = "kept", "kept_general"
 # What decides among the models that are allowed, whatever its name in the log.
 PURPOSE = "purpose"
+GAINS = {"topics": "common neighbours", "search": "MRR of search"}
 
 
 class AdaptingSettings(Recipe):
@@ -39,10 +41,9 @@ class AdaptingSettings(Recipe):
     """A file of general text that is to stay as it is. Empty: random words of the base's vocabulary."""
 
 
-class Adapting(Method):
+class Adapting(Untrained):
     """A method that starts from a good sentence encoder and must not harm it."""
 
-    keeps_best = False
     settings: type[Recipe] = AdaptingSettings
     purpose: str
     """What the result is for: topics or search."""
@@ -51,10 +52,10 @@ class Adapting(Method):
         """The best allowed model on the way from the start to what was learned."""
         from clusterns.console import say
 
-        recipe, start = ending.recipe, ending.start()
+        recipe = ending.recipe
         assert isinstance(recipe, AdaptingSettings)
         decides = str(ending.evaluator.primary_metric)
-        judged = self.judged(ending, start, [0.0, *sorted(set(recipe.shares))])
+        judged = self.judged(ending, [0.0, *sorted(set(recipe.shares))])
         measured = {
             share: {PURPOSE: found[decides], **{key: found[key] for key in (KEPT, KEPT_GENERAL)}}
             for share, found in judged.items()
@@ -70,11 +71,9 @@ class Adapting(Method):
             "measured": {str(share): found for share, found in measured.items()},
             "refused": {str(share): why for share, why in refused.items()},
         }
-        return self.on_the_way(start, ending.model, chosen), facts
+        return self.on_the_way(ending.start, ending.model, chosen), facts
 
-    def judged(
-        self, ending: Ending, start: SentenceTransformer, shares: Sequence[float]
-    ) -> dict[float, Mapping[str, float]]:
+    def judged(self, ending: Ending, shares: Sequence[float]) -> dict[float, Mapping[str, float]]:
         """What the judge says of the models on the way, by their share of it."""
         raise NotImplementedError
 
@@ -109,14 +108,13 @@ def told(
     chosen: float,
 ) -> str:
     """What was gained, given up and refused, a line for each share."""
-    gain = "MRR of search" if purpose == "search" else "moved"
-    lines = [f"share of the way   {gain:>13}   kept of own text   kept of general text"]
+    lines = [f"share of the way   {GAINS[purpose]:>17}   kept of own text   kept of general text"]
     for share, found in sorted(measured.items()):
         verdict = "  <- taken" if share == chosen else ""
         if share and share in refused:
             verdict = f"  refused, {refused[share]}"
         lines.append(
-            f"{share:>16.2f}   {found[PURPOSE]:>13.3f}   {found[KEPT]:>16.3f}   "
+            f"{share:>16.2f}   {found[PURPOSE]:>17.3f}   {found[KEPT]:>16.3f}   "
             f"{found[KEPT_GENERAL]:>20.3f}{verdict}"
         )
     return "\n".join(lines)
@@ -132,7 +130,9 @@ def in_words(facts: Mapping[str, Any]) -> str:
         f"learned. Similarities agree with the start's to {found[KEPT]:.3f} on your text and to "
         f"{found[KEPT_GENERAL]:.3f} on general text."
     )
+    before = facts["measured"]["0.0"][PURPOSE]
     if facts["purpose"] == "search":
-        before = facts["measured"]["0.0"][PURPOSE]
-        words += f" A held-out sentence finds its document: MRR {before:.3f} before, {found[PURPOSE]:.3f} after."
-    return words
+        words += " A held-out sentence finds its document, MRR:"
+    else:
+        words += " Neighbours that both halves of a held-out sentence have in common:"
+    return f"{words} {before:.3f} before, {found[PURPOSE]:.3f} after."

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from clusterns.corpus.taken import taken
 from clusterns.methods.adapting import Adapting, AdaptingSettings
-from clusterns.methods.fitted import Untrained, UntrainedSettings
+from clusterns.methods.fitted import UntrainedSettings
 from clusterns.methods.general import replayed_text
 from clusterns.methods.method import Context, Ending
 from clusterns.methods.recipe import Recipe
@@ -42,7 +42,7 @@ class MappedSettings(AdaptingSettings, UntrainedSettings):
         return super().unread() - {"max_length"}
 
 
-class Mapped(Adapting, Untrained):
+class Mapped(Adapting):
     """A method that says where the vectors of a text should lie. No weight of the encoder changes."""
 
     settings: type[Recipe] = MappedSettings
@@ -82,14 +82,13 @@ class Mapped(Adapting, Untrained):
         )
         return mapped(context.model, local)
 
-    def judged(
-        self, ending: Ending, start: SentenceTransformer, shares: Sequence[float]
-    ) -> dict[float, Mapping[str, float]]:
+    def judged(self, ending: Ending, shares: Sequence[float]) -> dict[float, Mapping[str, float]]:
         """All from the start's vectors, which the models on the way map."""
         from clusterns.encoder.local_map import map_of
         from clusterns.vectors.nearest import unit
 
         judge: Any = ending.evaluator
+        start = ending.start
         with start.truncate_embeddings(None):
             vectors = unit(judge.embed(start))
         change = map_of(ending.model)(vectors) - vectors

@@ -44,16 +44,14 @@ class Context:
 
 @dataclass(frozen=True)
 class Ending:
-    """What a method with an ending of its own may look at after the last step."""
+    """What a method that does not train may look at once its model is made."""
 
     recipe: Recipe
+    start: SentenceTransformer
+    """What it was made of."""
     model: SentenceTransformer
-    """The trained model, as users will have it."""
-    start: Callable[[], SentenceTransformer]
-    """Gives the model that the run started from, as users would have it."""
+    """What :meth:`Method.make` gave."""
     evaluator: BaseEvaluator
-    folder: Path
-    """The run folder."""
 
 
 class Method:
@@ -77,14 +75,8 @@ class Method:
     """Keys that belong to the method and to none of its parts."""
     defaults: Mapping[str, Any] = {}
     """Defaults that differ from those of the keys."""
-    contrastive = True
-    """False: no InfoNCE; the penalties of the parts are the loss."""
-    row_numbers = False
-    """Whether a row brings its number in the corpus along, as ``Batch.all_labels``."""
     trains = True
     """False: :meth:`make` gives the model, and nothing is trained."""
-    keeps_best = True
-    """False: no early stop and no best checkpoint; :meth:`finish` gives the model."""
 
     def check(self, recipe: Recipe) -> None:
         """Refuse settings with a ValueError that says why."""
@@ -109,12 +101,6 @@ class Method:
         """Whether anchor and positive differ by their dropout masks only."""
         return len(views) > 1 and views[0] == views[1] and views[0].is_fixed
 
-    def rows(self, recipe: Recipe, dataset: Dataset) -> Dataset:
-        """What is trained on: rows of ``text``, or of two texts, ``anchor`` and ``positive``; a column
-        ``label`` goes to the parts. Other columns would be inputs of the model."""
-        named = [name for name in ("text", "anchor", "positive") if name in dataset.column_names]
-        return dataset.select_columns(named)
-
     def encoder(self, recipe: Recipe, base: str) -> SentenceTransformer:
         """The base as a model, before its train-only modules are put on."""
         from clusterns.encoder.base import load_base
@@ -130,7 +116,7 @@ class Method:
         """The loss of these parts."""
         from clusterns.losses.contrastive import ContrastiveLoss
 
-        return ContrastiveLoss(model, parts=parts, contrastive=self.contrastive, **frame)
+        return ContrastiveLoss(model, parts=parts, **frame)
 
     def fit(self, context: Context) -> None:
         """Once in the life of a run, before training: leave files in ``context.folder``."""
@@ -141,6 +127,5 @@ class Method:
         raise NotImplementedError
 
     def finish(self, ending: Ending) -> tuple[SentenceTransformer, dict[str, Any]]:
-        """The final model of a method that does not keep the best checkpoint, and what the results
-        should say of it."""
-        raise NotImplementedError
+        """The final model of a method that does not train, and what the results should say of it."""
+        return ending.model, {}

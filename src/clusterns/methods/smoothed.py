@@ -41,7 +41,8 @@ class Smoothed(Mapped):
     For a model that is good already and a text of topics. Contrastive learning pushes the sentences of a
     batch apart, which in a narrow text are of the same topics; here nothing is pushed, and no weight of the
     encoder changes: a map behind it, which acts near the text only, is fitted exactly, in seconds. The result
-    lies on the way from the start to that map, as far as the start's knowledge is kept.
+    lies on the way from the start to that map, where the score without labels is best of all that keep what the
+    start knew.
     """
 
     name = "smoothed"

@@ -147,14 +147,9 @@ def build_loss(
     return loss.to(model.device)
 
 
-def training_rows(recipe: Recipe, dataset: Dataset) -> Dataset:
-    """What the collator reads of a dataset: its texts, and the numbers of the rows where the method
-    wants them."""
-    method = get_method(recipe.method)
-    rows = method.rows(recipe, dataset)
-    if method.row_numbers:
-        rows = rows.add_column("label", list(range(len(rows))))
-    return rows
+def training_rows(dataset: Dataset) -> Dataset:
+    """What the collator reads of a dataset: ``text``, or two texts. Other columns would be inputs of the model."""
+    return dataset.select_columns([n for n in ("text", *PAIR) if n in dataset.column_names])
 
 
 def texts_of(dataset: Dataset) -> Sequence[str]:

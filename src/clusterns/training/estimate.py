@@ -90,7 +90,7 @@ def estimate(recipe: Recipe, dataset: Dataset) -> Estimate:
         loss = build_loss(cached, model, texts)
     model.train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0)
-    times, all_rows = [], training_rows(recipe, dataset)
+    times, all_rows = [], training_rows(dataset)
     share = recipe.batch_size // processes().num_processes
     for batch in range(TRIAL_BATCHES):
         first = batch * recipe.batch_size % max(1, len(all_rows) - recipe.batch_size)
@@ -98,10 +98,9 @@ def estimate(recipe: Recipe, dataset: Dataset) -> Estimate:
         rows = all_rows.select(range(first, first + share)).to_list()
         begun = _now()
         with memory_errors(recipe):
-            inputs = collator(rows)
-            columns = columns_of(inputs, model.device)
+            columns = columns_of(collator(rows), model.device)
             with precision(recipe, model.device):
-                value = loss(columns, inputs.get("label"))
+                value = loss(columns)
             value.backward()
             optimizer.step()
         optimizer.zero_grad()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sentence_transformers import SentenceTransformer
@@ -15,8 +15,6 @@ from clusterns.console import say
 from clusterns.encoder.base import without_training_parts
 from clusterns.files import whole_folder, write_json
 from clusterns.losses.contrastive import ContrastiveLoss
-from clusterns.methods.method import Ending
-from clusterns.methods.registry import get_method
 from clusterns.training.build import build_model
 from clusterns.training.checkpoints import load_weights
 from clusterns.training.folder import RunFolder
@@ -67,11 +65,7 @@ def finish(
         return result
     for words in loss.last_words():
         say(words)
-    if get_method(recipe.method).keeps_best:
-        model = _best(recipe, model, result, folder)
-    else:
-        result, model = _own_ending(recipe, model, result, evaluator, folder)
-    score = save(model, result, evaluator, folder)
+    score = save(_best(recipe, model, result, folder), result, evaluator, folder)
     # A rank measure moves in steps, and half precision validates with less exact vectors than the
     # saved model gives: what was trained is kept, whatever it scores.
     slack = 1e-3 if recipe.precision == "fp32" else 0.02
@@ -113,27 +107,3 @@ def _best(
     else:
         load_weights(model, folder.checkpoints / f"checkpoint-{result.best_step}")
     return without_training_parts(model)
-
-
-def _own_ending(
-    recipe: Recipe,
-    model: SentenceTransformer,
-    result: RunResult,
-    evaluator: BaseEvaluator,
-    folder: RunFolder,
-) -> tuple[RunResult, SentenceTransformer]:
-    """The model that the method makes of the last step's."""
-    load_weights(model, folder.checkpoints / f"checkpoint-{result.steps}")
-    ending = Ending(
-        recipe=recipe,
-        model=without_training_parts(model),
-        start=lambda: without_training_parts(build_model(recipe)),
-        evaluator=evaluator,
-        folder=folder.path,
-    )
-    final, facts = get_method(recipe.method).finish(ending)
-    final.model_card_data = model.model_card_data
-    score = float(evaluator(final)[evaluator.primary_metric])
-    return replace(
-        result, best_score=score, best_step=result.steps, facts={**result.facts, **facts}
-    ), final

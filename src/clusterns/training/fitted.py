@@ -80,12 +80,9 @@ def make_model(
     open_run(folder, recipe, corpus, metric, resume)
     folder.note(date=begun)
     score_base(model, evaluator, folder)
-    facts: dict[str, Any] = {}
-    if not method.keeps_best:
-        card = made.model_card_data
-        ending = Ending(recipe, made, lambda: model, evaluator, folder.path)
-        made, facts = method.finish(ending)
-        made.model_card_data = card
+    card = made.model_card_data
+    made, facts = method.finish(Ending(recipe, model, made, evaluator))
+    made.model_card_data = card
     score = float(evaluator(made)[evaluator.primary_metric])
     before = folder.record["base_score"]
     result = RunResult(evaluator.primary_metric, before, score, best_step=0, steps=0, facts=facts)

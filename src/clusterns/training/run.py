@@ -104,7 +104,7 @@ def _train(
     model = build_model(recipe)
     fitted = folder.fit if resume and folder.fit.is_dir() else None
     collator = build_collator(recipe, model, fitted)
-    rows, texts = training_rows(recipe, dataset), texts_of(dataset)
+    rows, texts = training_rows(dataset), texts_of(dataset)
     loss = build_loss(recipe, model, texts, fitted)
     memory = estimate_memory(recipe, model, loss, collator, texts)
     first_process_does(lambda: check_memory(recipe, memory, model.device))
@@ -144,13 +144,12 @@ def _train(
     trainer.add_callback(Guard(trainer))
     trainer.add_callback(Events(trainer))
     trainer.add_callback(Epochs(trainer))
-    patience = recipe.patience if method.keeps_best else 0
-    if patience:
-        trainer.add_callback(EarlyStoppingCallback(patience))
+    if recipe.patience:
+        trainer.add_callback(EarlyStoppingCallback(recipe.patience))
     if not quiet:
         trainer.add_callback(Progress(metric))
     state = trainer_state(checkpoint) if checkpoint is not None else None
-    if state is None or not is_over(state, patience):
+    if state is None or not is_over(state, recipe.patience):
         with disk_errors(folder.path), memory_errors(recipe), interrupt:
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         state = trainer.state

@@ -26,8 +26,7 @@ class ViewCollator(SentenceTransformerDataCollator):
 
     Of a row of two texts, views behind the first two are views of its anchor.
 
-    Views that are all alike and fixed are tokenised once: dropout makes the difference. A row's
-    ``label`` goes along as it is.
+    Views that are all alike and fixed are tokenised once: dropout makes the difference.
 
     What is random in a view is a function of (seed, epoch, sentence), not of a running generator:
     batches are collated ahead of the step, so a running state could not be restored with a
@@ -47,8 +46,6 @@ class ViewCollator(SentenceTransformerDataCollator):
             views = views[:1]
         drawn = [self._drawn(row, views) for row in features]
         batch: dict[str, Any] = {}
-        if "label" in features[0]:
-            batch["label"] = torch.tensor([row["label"] for row in features])
         for place, view in enumerate(views):
             name = PAIR[place] if place < len(PAIR) else f"view{place + 1}"
             column = self._column(view, [row[place] for row in drawn], place)

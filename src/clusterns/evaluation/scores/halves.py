@@ -33,12 +33,7 @@ class HalvesEvaluator(BaseEvaluator):
         self, sentences: Sequence[str], name: str = "heldout", batch_size: int = 64
     ) -> None:
         super().__init__()
-        self.firsts, self.seconds = [], []
-        for sentence in sentences:
-            words, blank = words_of(sentence)
-            if len(words) >= MIN_WORDS:
-                self.firsts.append(blank.join(words[: len(words) // 2]))
-                self.seconds.append(blank.join(words[len(words) // 2 :]))
+        self.firsts, self.seconds, _ = halved(sentences, MIN_WORDS)
         if len(self.firsts) < 2:
             raise UserError(
                 f"the label-free score needs held-out sentences of {MIN_WORDS} words or more, and "
@@ -71,6 +66,18 @@ class HalvesEvaluator(BaseEvaluator):
     def get_config_dict(self) -> dict[str, Any]:
         """Settings for the model card."""
         return {"sentences": len(self.firsts)}
+
+
+def halved(texts: Sequence[str], fewest: int) -> tuple[list[str], list[str], list[int]]:
+    """First and second halves of all texts of ``fewest`` words or more, and the rows of these texts."""
+    firsts, seconds, rows = [], [], []
+    for row, text in enumerate(texts):
+        words, blank = words_of(text)
+        if len(words) >= fewest:
+            firsts.append(blank.join(words[: len(words) // 2]))
+            seconds.append(blank.join(words[len(words) // 2 :]))
+            rows.append(row)
+    return firsts, seconds, rows
 
 
 @torch.no_grad()
