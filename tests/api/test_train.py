@@ -6,15 +6,17 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
 import clusterns
 from clusterns.api.plan import plan_training, scored_pairs
 from clusterns.api.train import train
+from clusterns.encoder.base import load_base
 from clusterns.errors import UserError
 from clusterns.training.build import training_rows
-from clusterns.training.recipe import recipe_names
+from clusterns.training.recipe import load_recipe, recipe_names
 
 WORDS = "river town music cell planet engine king harbour winter protein market song law".split()
 SMALL = {"batch_size": 16, "clusters": 4, "max_steps": 2, "eval_steps": 2}
@@ -138,11 +140,58 @@ def test_whole_documents_are_kept_out_and_are_no_input(tmp_path: Path, tiny_bert
     table.write_text("page,text\n" + "\n".join(rows))
     plan = plan_training(table, base=tiny_bert, document="page", settings=SMALL)
     training, heldout, facts = plan._text(quiet=True)
-    assert training_rows(training).column_names == ["text"]
+    assert training_rows(load_recipe("default"), training).column_names == ["text"]
     pages = [{text.split()[-1] for text in texts["text"]} for texts in (training, heldout)]
     assert not pages[0] & pages[1]
     assert (len(training), len(heldout), len(pages[1])) == (180, 20, 5)
     assert facts["reading"]["document"] == "page"
+
+
+# Two topics; the first and the second sentence of a document have no word in common.
+TOPICS = [("river town", "music cell"), ("planet engine", "king harbour")]
+
+
+def test_neighbours_of_a_document_are_drawn_together(tmp_path: Path, tiny_bert: Path) -> None:
+    generator = random.Random(0)
+
+    def sentence(words: str) -> str:
+        return " ".join(generator.choices(words.split(), k=8))
+
+    pages = [(sentence(one), sentence(other)) for one, other in TOPICS * 200]
+    text = tmp_path / "pages.txt"
+    text.write_text("\n\n".join("\n".join(page) for page in pages))
+    settings = {
+        "method": "simcse", "positives": "document", "dropout": 0, "pooling": "mean", "batch_size": 8,
+        "learning_rate": 3e-3, "max_steps": 60, "eval_steps": 60, "crop_min": 0.8, "temperature": 0.2,
+    }  # fmt: skip
+    run = train(
+        text, tmp_path / "run", base=tiny_bert, settings=settings, document="paragraph", quiet=True
+    )
+
+    def nearer(model: SentenceTransformer) -> float:
+        """How much nearer the first sentences are to the second ones of their topic than to others."""
+        ones, others = (
+            model.encode([sentence(topic[place]) for topic in TOPICS * 20], normalize_embeddings=True)
+            for place in (0, 1)
+        )
+        similar = ones @ others.T
+        same = np.equal.outer(np.arange(40) % 2, np.arange(40) % 2)
+        return float(similar[same].mean() - similar[~same].mean())
+
+    last = sorted((run.path / "checkpoints").iterdir())[-1]
+    trained = SentenceTransformer(str(last))
+    assert nearer(trained) > nearer(load_base(str(tiny_bert), "mean")) + 0.2
+
+
+@pytest.mark.parametrize("document", [None, "line"])
+def test_positives_of_documents_need_documents(
+    document: str | None, corpus: Path, tmp_path: Path, tiny_bert: Path
+) -> None:
+    settings = {**SMALL, "positives": "document"}
+    output = tmp_path / "run"
+    with pytest.raises(UserError, match="positives = document pairs .* set positives=crop"):
+        train(corpus, output, base=tiny_bert, settings=settings, document=document, quiet=True)
+    assert not output.exists()
 
 
 def test_pairs_with_columns_are_found_again_from_anywhere(

@@ -80,6 +80,11 @@ def test_sentences_are_distinct_and_named(installed: Path) -> None:
     assert len(rows) == len(docs.corpus.dataset) == docs.report.sentences == 7
     assert rows["Sort the items of a list."] == "pkg.sort"
     assert rows["Help with the sorting here."] == "pkg._impl._helper"
+    documents: dict[int, set[str]] = {}
+    for row in docs.corpus.dataset:
+        documents.setdefault(row["document"], set()).add(row["name"])
+    assert sorted(documents) == list(range(len(set(rows.values()))))
+    assert all(len(names) == 1 for names in documents.values())
     assert docs.corpus.report.duplicates == 1
     assert (docs.report.packages, docs.report.objects) == (2, 6)
     assert (docs.report.files, docs.report.skipped) == (8, 2)

@@ -46,7 +46,11 @@ def documentation() -> DocstringCorpus:
     )  # fmt: skip
     texts = [sentence() for _ in range(150)]
     corpus = Corpus(
-        Dataset.from_dict({"text": texts, "name": ["x"] * 150}), CorpusReport(kept=150), "f"
+        Dataset.from_dict(
+            {"text": texts, "name": ["x"] * 150, "document": [i // 3 for i in range(150)]}
+        ),
+        CorpusReport(kept=150),
+        "f",
     )
     report = DocstringReport(20, 1, 0, len(objects), 60, len(texts))
     return DocstringCorpus(corpus, Dataset.from_list(objects), report)

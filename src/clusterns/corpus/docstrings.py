@@ -69,8 +69,8 @@ class DocstringReport:
 class DocstringCorpus:
     """Docstrings to train on, to evaluate with and to search in.
 
-    ``corpus`` has the columns ``text`` and ``name``: one distinct sentence a row, none of which
-    occurs in an object that is held out. ``objects`` has a row for each public object: ``name``,
+    ``corpus`` has the columns ``text``, ``name`` and ``document`` (a number for each name): one
+    distinct sentence a row, none of which occurs in an object that is held out. ``objects`` has a row for each public object: ``name``,
     ``kind``, ``package``, ``subpackage``, ``summary``, ``rest`` (sentences), ``held_out``.
     """
 
@@ -186,7 +186,11 @@ def _training_sentences(objects: list[Docstring], apart: set[str]) -> Corpus:
         for sentence in sentences:
             names.setdefault(sentence, item.name)
     texts = [text for text in names if text not in held_out]
-    dataset = Dataset.from_dict({"text": texts, "name": [names[text] for text in texts]})
+    of_texts = [names[text] for text in texts]
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(of_texts))}
+    dataset = Dataset.from_dict(
+        {"text": texts, "name": of_texts, "document": [numbers[name] for name in of_texts]}
+    )
     report = CorpusReport(read=read, duplicates=read - len(texts), kept=len(texts))
     fingerprint = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:32]
     return Corpus(dataset, report, fingerprint)

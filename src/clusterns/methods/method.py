@@ -87,7 +87,7 @@ class Method:
     def views(self, recipe: Recipe) -> tuple[View, ...]:
         """The views of a row, those of the parts aside: by default anchor and positive."""
         templates = recipe.templates or (None, None)
-        step = Crop(recipe.crop_min) if recipe.positives == "crop" else None
+        step = Crop(recipe.crop_min) if recipe.positives in ("crop", "document") else None
         anchor, positive = (
             View(text=step, templates=() if template is None else (template,))
             for template in templates

@@ -24,6 +24,9 @@ from clusterns.training.recipe import load_recipe
 from clusterns.training.run import train
 from clusterns.vectors.index import Index
 
+# A docstring is a document: what it says in one sentence is what it says in the next.
+POSITIVES = {"positives": "document"}
+
 
 def quickstart(
     output: Path,
@@ -43,9 +46,10 @@ def quickstart(
     begun = time.monotonic()
     text = docstring_corpus(progress=not quiet)
     say(text.report.summary())
+    changes = {**POSITIVES, **(changes or {})}
     recipe = load_recipe(RECIPE, changes)
     clustering = keys_of(get_part("clustering"))
-    shared = {k: v for k, v in (changes or {}).items() if k not in clustering}
+    shared = {k: v for k, v in changes.items() if k not in clustering}
     plain = load_recipe(RECIPE, {**shared, "method": "simcse"})
     rows, heldout = split_heldout(text.corpus.dataset, recipe.heldout, recipe.seed)
     facts = {"fingerprint": text.corpus.fingerprint, "docstrings": text.report.as_dict()}

@@ -13,6 +13,7 @@ from torch import Tensor
 from transformers import set_seed
 
 from clusterns.console import bar
+from clusterns.corpus.document_pairs import document_pairs
 from clusterns.encoder.base import (
     is_sentence_transformer,
     load_tokenizer,
@@ -147,8 +148,10 @@ def build_loss(
     return loss.to(model.device)
 
 
-def training_rows(dataset: Dataset) -> Dataset:
+def training_rows(recipe: Recipe, dataset: Dataset) -> Dataset:
     """What the collator reads of a dataset: ``text``, or two texts. Other columns would be inputs of the model."""
+    if recipe.positives == "document" and "text" in dataset.column_names:
+        return document_pairs(dataset)
     return dataset.select_columns([n for n in ("text", *PAIR) if n in dataset.column_names])
 
 

@@ -90,7 +90,7 @@ def estimate(recipe: Recipe, dataset: Dataset) -> Estimate:
         loss = build_loss(cached, model, texts)
     model.train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0)
-    times, all_rows = [], training_rows(dataset)
+    times, all_rows = [], training_rows(recipe, dataset)
     share = recipe.batch_size // processes().num_processes
     for batch in range(TRIAL_BATCHES):
         first = batch * recipe.batch_size % max(1, len(all_rows) - recipe.batch_size)

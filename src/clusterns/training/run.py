@@ -104,7 +104,7 @@ def _train(
     model = build_model(recipe)
     fitted = folder.fit if resume and folder.fit.is_dir() else None
     collator = build_collator(recipe, model, fitted)
-    rows, texts = training_rows(dataset), texts_of(dataset)
+    rows, texts = training_rows(recipe, dataset), texts_of(dataset)
     loss = build_loss(recipe, model, texts, fitted)
     memory = estimate_memory(recipe, model, loss, collator, texts)
     first_process_does(lambda: check_memory(recipe, memory, model.device))

@@ -13,8 +13,8 @@ from clusterns.views.template import Template, template_pair
 class ViewSettings(Settings):
     """How a sentence becomes the two inputs of a training row."""
 
-    positives: Literal["dropout", "crop", "repetition"] = "dropout"
-    """The two views: the sentence under two dropout masks (the paper's), two crops, or one with repeated sub-words."""
+    positives: Literal["dropout", "crop", "repetition", "document"] = "dropout"
+    """The two views: two dropout masks (the paper's), two crops, repeated sub-words, or crops of two neighbours of a document."""
     crop_min: float = Field(0.3, gt=0, le=1)
     """Shortest crop, as a share of the sentence's words."""
     repetition_rate: float = Field(0.32, ge=0, le=1)
