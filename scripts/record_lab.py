@@ -1,6 +1,7 @@
 """Keep the record of an experiment under results/lab/: all numbers of its cells, no vectors, no paths.
 
 python scripts/record_lab.py main --lab runs/lab
+python scripts/record_lab.py searches --lab runs/lab      (all that `clusterns lab search` did there)
 """
 
 from __future__ import annotations
@@ -9,13 +10,15 @@ import argparse
 from pathlib import Path
 
 from clusterns.evaluation.data.find import EvaluationData
+from clusterns.files import read_json, write_json
 from clusterns.lab.cells import cells_of
 from clusterns.lab.differences import find_differences
 from clusterns.lab.experiment import BUDGETS, load_experiment, short_name
 from clusterns.lab.findings import gather
-from clusterns.lab.records import Record
+from clusterns.lab.records import Record, without_folders
 
 RESULTS = Path(__file__).parents[1] / "results" / "lab"
+SEARCHES = "searches"
 
 
 def main() -> None:
@@ -28,6 +31,9 @@ def main() -> None:
     parser.add_argument("--corpus")
     parser.add_argument("--only", action="append", default=[])
     asked = parser.parse_args()
+    if asked.experiment == SEARCHES:
+        keep_searches(asked.lab)
+        return
     experiment = load_experiment(asked.experiment)
     cells = cells_of(
         experiment, asked.lab.resolve(), asked.budget, seeds=asked.seeds, base=asked.base,
@@ -39,6 +45,15 @@ def main() -> None:
     )
     record = Record(short_name(asked.experiment), asked.budget, experiment, lines, differences)
     print(record.write(RESULTS))
+
+
+def keep_searches(lab: Path) -> None:
+    """A file for each method; of two searches of one, the later."""
+    for file in sorted(lab.glob("search/*/record.json"), key=lambda one: one.stat().st_mtime):
+        record = without_folders(read_json(file))
+        target = RESULTS / SEARCHES / f"{record['method']}.json"
+        write_json(target, record)
+        print(target)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,8 @@ ROOT = Path(__file__).parents[1]
 RECORDS = ROOT / "results" / "lab"
 # Written by diagnose_clusters.py.
 CLUSTERS = "clusters-of-dbpedia.json"
+# Written by record_lab.py.
+SEARCHES = "searches"
 FEWEST_SEEDS = 3
 HEAD = """# Results
 
@@ -53,6 +55,8 @@ def write(records: Path, docs: Path) -> None:
         parts = [HEAD, verdicts(found).markdown()]
         if (records / CLUSTERS).is_file():
             parts.append(clusters(read_json(records / CLUSTERS)))
+        if tried := [read_json(path) for path in sorted((records / SEARCHES).glob("*.json"))]:
+            parts.append(searches(tried))
         parts += [section(one, docs) for one in found]
         (docs / "results.md").write_text("\n".join(parts), "utf-8")
 
@@ -152,6 +156,43 @@ def clusters(record: dict[str, Any]) -> str:
         )
     made = f"*Seed {record['seed']}, `{record['command']}`. Record: `results/lab/{CLUSTERS}`.*\n"
     return "\n".join([CLUSTERS_HEAD, table.markdown(), CLUSTERS_SAY, made])
+
+
+SEARCHES_HEAD = """## What was searched
+
+As many trials for every method, of Optuna's sampler, on STS-B dev with seed 0, which no table uses. The first trial is
+the recipe as it is. *Range*: over all trials.
+"""
+
+
+def searches(records: list[dict[str, Any]]) -> str:
+    """What `clusterns lab search` found for each method."""
+    columns = ["trials", "recipe as it is", "best", "range", "settings of the best"]
+    table = Table("", columns, mark_best=False, corner="Method")
+    for record in records:
+        scored = {one["number"]: one for one in record["trials"] if one["value"] is not None}
+        values, best = [one["value"] for one in scored.values()], scored[record["best"]]
+        own = scored[0]["value"] if 0 in scored else None
+        chosen = ", ".join(
+            f"{key} {value:.3g}" if isinstance(value, float) else f"{key} {value}"
+            for key, value in best["settings"].items()
+        )
+        table.rows.append(
+            (
+                record["method"],
+                [
+                    str(len(record["trials"])),
+                    None if own is None else f"{own:.2f}",
+                    f"{best['value']:.2f}",
+                    f"{min(values):.2f} to {max(values):.2f}",
+                    chosen,
+                ],
+            )
+        )
+    commands = "; ".join(f"`{' '.join(one['record']['command'])}`" for one in records)
+    bases = ", ".join(sorted({base_of(one) for one in records}))
+    made = f"*{commands}; base {bases}. Records: `results/lab/{SEARCHES}`.*\n"
+    return "\n".join([SEARCHES_HEAD, table.markdown(), made])
 
 
 def section(record: Record, docs: Path) -> str:

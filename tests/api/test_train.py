@@ -147,6 +147,18 @@ def test_whole_documents_are_kept_out_and_are_no_input(tmp_path: Path, tiny_bert
     assert facts["reading"]["document"] == "page"
 
 
+def test_what_a_bare_call_takes(corpus: Path) -> None:
+    def taken(**settings: Any) -> tuple[str, float | None, float]:
+        recipe = plan_training(corpus, settings=settings).recipe
+        return recipe.positives, recipe.dropout, recipe.learning_rate
+
+    ours = load_recipe("minibert")
+    assert taken() == ("crop", 0.0, ours.learning_rate)
+    assert taken(positives="document") == ("document", 0.0, ours.learning_rate)
+    assert taken(positives="dropout") == ("dropout", None, load_recipe("default").learning_rate)
+    assert taken(method="simcse") == ("dropout", None, load_recipe("default").learning_rate)
+
+
 # Two topics; the first and the second sentence of a document have no word in common.
 TOPICS = [("river town", "music cell"), ("planet engine", "king harbour")]
 
@@ -171,7 +183,9 @@ def test_neighbours_of_a_document_are_drawn_together(tmp_path: Path, tiny_bert: 
     def nearer(model: SentenceTransformer) -> float:
         """How much nearer the first sentences are to the second ones of their topic than to others."""
         ones, others = (
-            model.encode([sentence(topic[place]) for topic in TOPICS * 20], normalize_embeddings=True)
+            model.encode(
+                [sentence(topic[place]) for topic in TOPICS * 20], normalize_embeddings=True
+            )
             for place in (0, 1)
         )
         similar = ones @ others.T

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from clusterns.files import write_json
 from clusterns.lab.differences import Difference
 from clusterns.lab.experiment import load_experiment
 from clusterns.lab.findings import Line, Outcome
@@ -77,6 +78,18 @@ def test_what_holds_is_said_with_the_papers_difference(
     ]  # fmt: skip
     record = Record("ablations", "small", load_experiment("ablations"), lines, differences)
     record.write(tmp_path / "records")
+    tried = [(0, 50.0, 0.05), (1, 52.346, 0.02), (2, None, 0.1)]
+    write_json(
+        tmp_path / "records" / "searches" / "simcse.json",
+        {
+            "method": "simcse", "best": 1, "base": "minibert 0a",
+            "trials": [
+                {"number": number, "value": value, "settings": {"temperature": temperature}}
+                for number, value, temperature in tried
+            ],
+            "record": {"command": ["clusterns", "lab", "search", "simcse"]},
+        },
+    )  # fmt: skip
     (tmp_path / "docs").mkdir()
     script["write"](tmp_path / "records", tmp_path / "docs")
     page = (tmp_path / "docs" / "results.md").read_text("utf-8")
@@ -89,6 +102,8 @@ def test_what_holds_is_said_with_the_papers_difference(
         f"| ClusterNS over SimCSE | {where} | +1.30 | +1.00 | 2 of 2 | 0.020 | not shown |",
     ):
         assert claim in page
+    assert "| simcse | 3 | 50.00 | 52.35 | 50.00 to 52.35 | temperature 0.02 |" in page
+    assert "*`clusterns lab search simcse`; base minibert 0a." in page
     assert "## ablations" in page
     assert (
         "17 cells, budget small, 17 min of processor time; base minibert 0a; text text.txt" in page

@@ -109,9 +109,10 @@ def plan_training(
 
 
 def _recipe_for(changes: Mapping[str, Any]) -> str:
-    """Crops, which do better than dropout from minibert, where all is left to this package."""
-    left_to_us = {"base", "method", "positives", "template"}.isdisjoint(changes)
-    return MINIBERT_RECIPE if left_to_us else DEFAULT_RECIPE
+    """Crops, which do better than dropout from minibert, where nothing of a paper is asked for."""
+    left_to_us = {"base", "method", "template"}.isdisjoint(changes)
+    crops = changes.get("positives", "crop") in ("crop", "document")
+    return MINIBERT_RECIPE if left_to_us and crops else DEFAULT_RECIPE
 
 
 @dataclass(frozen=True)
@@ -176,6 +177,7 @@ class TrainingPlan:
         # The others find it in the cache.
         text = first_process_does(prepare) or prepare()
         say(text.report.summary())
+        self._say_documents()
         get_method(self.recipe.method).check_text(text.dataset)
         rows, heldout = split_rows(text.dataset, self.recipe.heldout, self.recipe.seed)
         rows = sampled(rows, self.recipe.max_sentences, self.recipe.seed)
@@ -212,6 +214,15 @@ class TrainingPlan:
                 "The base is a sentence encoder already: contrastive training on a narrow corpus is known "
                 "to make a good one worse, on that corpus and elsewhere. `clusterns adapt` is made for it "
                 "(docs/adapt.md)."
+            )
+
+    def _say_documents(self) -> None:
+        """Say what documents can be used for besides."""
+        is_new = not self.resume and self.reading.get("document") is not None
+        if is_new and self.recipe.positives == "crop":
+            say(
+                "Whole documents are kept out of training. To learn from them too, from sentences that stand "
+                "next to each other: --set positives=document."
             )
 
     def _say_truncation(self, sample: Sequence[str]) -> None:

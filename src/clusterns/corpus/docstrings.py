@@ -70,8 +70,9 @@ class DocstringCorpus:
     """Docstrings to train on, to evaluate with and to search in.
 
     ``corpus`` has the columns ``text``, ``name`` and ``document`` (a number for each name): one
-    distinct sentence a row, none of which occurs in an object that is held out. ``objects`` has a row for each public object: ``name``,
-    ``kind``, ``package``, ``subpackage``, ``summary``, ``rest`` (sentences), ``held_out``.
+    distinct sentence a row, none of which occurs in an object that is held out. ``objects`` has a
+    row for each public object: ``name``, ``kind``, ``package``, ``subpackage``, ``summary``, ``rest``
+    (sentences), ``held_out``.
     """
 
     corpus: Corpus

@@ -20,7 +20,9 @@ def next_in_document(documents: NDArray[np.int64]) -> NDArray[np.int64]:
     is_first = np.ones(len(order), dtype=bool)
     is_first[1:] = documents[order][1:] != documents[order][:-1]
     following = np.roll(order, -1)
-    following[np.roll(is_first, -1)] = order[is_first]  # behind the last of a document stands a first one
+    following[np.roll(is_first, -1)] = order[
+        is_first
+    ]  # behind the last of a document stands a first one
     partners = np.empty_like(order)
     partners[order] = following
     return partners

@@ -42,7 +42,10 @@ class SoftNegativeSettings(Recipe):
             raise ValueError(
                 f"soft_alpha = {self.soft_alpha} must not be above soft_beta = {self.soft_beta}."
             )
-        if self.positives in ("crop", "document"):  # the words of a crop are not those of its negation
+        if self.positives in (
+            "crop",
+            "document",
+        ):  # the words of a crop are not those of its negation
             raise ValueError(
                 f"positives = {self.positives} does not go with soft negatives of whole sentences."
             )

@@ -50,6 +50,7 @@ def search(
         raise UserError("lab search needs Optuna: pip install 'clusterns[search]'.")
 
     from clusterns.console import answers
+    from clusterns.encoder.locate import identity_of_base
     from clusterns.lab.cells import find_corpus, make_cell
     from clusterns.lab.experiment import SMALL, WIKIPEDIA
     from clusterns.lab.search.search import SEED, Search
@@ -75,7 +76,10 @@ def search(
     found = Search(
         output / "search" / cell_of({}).folder.name, space,
         {key: getattr(recipe, key) for key in space}, cell_of, _run,
-        {"method": method, "settings": settings, "corpus": Path(text).name},
+        {
+            "method": method, "settings": settings, "corpus": Path(text).name,
+            "base": identity_of_base(str(recipe.base)),
+        },
     )  # fmt: skip
     try:
         record = found.run(trials)
