@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import random
 import re
+import shutil
 import textwrap
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
 import clusterns
@@ -149,7 +151,7 @@ def test_whole_documents_are_kept_out_and_are_no_input(tmp_path: Path, tiny_bert
 
 def test_what_a_bare_call_takes(corpus: Path) -> None:
     def taken(**settings: Any) -> tuple[str, float | None, float]:
-        recipe = plan_training(corpus, settings=settings).recipe
+        recipe = plan_training(corpus, settings=settings, document="paragraph").recipe
         return recipe.positives, recipe.dropout, recipe.learning_rate
 
     ours = load_recipe("minibert")
@@ -195,6 +197,55 @@ def test_neighbours_of_a_document_are_drawn_together(tmp_path: Path, tiny_bert: 
     last = sorted((run.path / "checkpoints").iterdir())[-1]
     trained = SentenceTransformer(str(last))
     assert nearer(trained) > nearer(load_base(str(tiny_bert), "mean")) + 0.2
+
+
+def test_a_run_on_documents_resumes_to_the_same_weights(tmp_path: Path, tiny_bert: Path) -> None:
+    generator = random.Random(0)
+    pages = [[" ".join(generator.choices(WORDS, k=8)) for _ in range(3)] for _ in range(40)]
+    text = tmp_path / "pages.txt"
+    text.write_text("\n\n".join("\n".join(page) for page in pages))
+    settings = {
+        **SMALL, "positives": "document", "max_steps": 10, "eval_steps": 5, "epochs": 9, "patience": 0,
+        "masked_lm_weight": 0.1, "gradient_cache": True, "mini_batch_size": 8, "workers": 1,
+        "start_step": 2, "max_sentences": 90,
+    }  # fmt: skip
+    plan = plan_training(text, base=tiny_bert, settings=settings, document="paragraph")
+    assert plan.estimate(quiet=True).steps == 10
+
+    def trained(output: Path, **more: Any) -> Path:
+        train(
+            text,
+            output,
+            base=tiny_bert,
+            settings=settings,
+            document="paragraph",
+            quiet=True,
+            **more,
+        )
+        return output / "checkpoints" / "checkpoint-10"
+
+    whole = trained(tmp_path / "whole")
+    shutil.copytree(tmp_path / "whole", tmp_path / "stopped")
+    for name in ("checkpoints/checkpoint-10", "model"):
+        shutil.rmtree(tmp_path / "stopped" / name)
+    (tmp_path / "stopped" / "results.json").unlink()
+    resumed = trained(tmp_path / "stopped", resume=True)
+    for name in ("model.safetensors", "loss.safetensors"):
+        one, other = load_file(whole / name), load_file(resumed / name)
+        assert one.keys() == other.keys()
+        assert all(one[key].tobytes() == other[key].tobytes() for key in one)
+
+
+def test_pairs_must_fill_a_batch(tmp_path: Path, tiny_bert: Path) -> None:
+    text = tmp_path / "pages.txt"
+    pages = [
+        f"river town king song law {i}\nmusic cell planet engine winter {i}" for i in range(14)
+    ]
+    text.write_text("\n\n".join(pages))
+    settings = {**SMALL, "positives": "document"}
+    with pytest.raises(UserError, match="13 pairs for training, fewer than batch_size = 16"):
+        train(text, tmp_path / "run", base=tiny_bert, settings=settings, document="paragraph")
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize("document", [None, "line"])

@@ -152,6 +152,7 @@ def test_combinations_train(
         ({"method": "sncse", "parts": ["prototype"]}, "third view"),
         ({"method": "sncse", "positives": "crop"}, "whole sentences"),
         ({"method": "sncse", "positives": "document"}, "whole sentences"),
+        ({"method": "dclr", "positives": "document"}, "judge of whole sentences"),
         ({"method": "conpvp", "positive_template": "bert"}, "has its own"),
         ({"method": "promptbert", "template": ""}, "needs a template"),
         ({"method": "simcse", "parts": ["nothing"]}, "no part 'nothing'"),

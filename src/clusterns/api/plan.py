@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clusterns.console import hushed, say
-from clusterns.corpus.columns import Columns
+from clusterns.corpus.columns import NO_DOCUMENTS_TO_PAIR, Columns
 from clusterns.corpus.sources import check_sources
 from clusterns.encoder.locate import MINIBERT, is_sentence_transformer, resolve_base
 from clusterns.errors import UserError
@@ -19,6 +19,7 @@ from clusterns.files import read_json
 from clusterns.methods.registry import get_method
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import DEFAULT_RECIPE, MINIBERT_RECIPE, Recipe, load_recipe
+from clusterns.views.settings import CROPPED
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -102,6 +103,8 @@ def plan_training(
                 f"{NO_PAIRS}."
             )
         check_own("pairs", Path(chosen.dev))
+    if chosen.positives == "document" and reading.get("document") is None:
+        raise UserError(NO_DOCUMENTS_TO_PAIR)
     columns = Columns(reading["column"], document=reading.get("document"))
     check_sources(reading["sources"], columns)
     resolve_base(chosen.base)
@@ -111,7 +114,7 @@ def plan_training(
 def _recipe_for(changes: Mapping[str, Any]) -> str:
     """Crops, which do better than dropout from minibert, where nothing of a paper is asked for."""
     left_to_us = {"base", "method", "template"}.isdisjoint(changes)
-    crops = changes.get("positives", "crop") in ("crop", "document")
+    crops = changes.get("positives", "crop") in CROPPED
     return MINIBERT_RECIPE if left_to_us and crops else DEFAULT_RECIPE
 
 

@@ -11,6 +11,10 @@ from clusterns.errors import UserError
 SHOWN = 30  # characters of a cell in a message
 # What can be a document in plain text, which has no columns.
 TEXT_DOCUMENTS = ("paragraph", "line", "file")
+NO_DOCUMENTS_TO_PAIR = (
+    "positives = document pairs sentences of one document, and the text has none: say what belongs "
+    "together with --document, or set positives=crop."
+)
 
 
 @dataclass(frozen=True)

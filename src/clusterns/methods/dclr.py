@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from clusterns.methods.method import Context, Method
 from clusterns.methods.recipe import Recipe
@@ -57,6 +57,13 @@ class JudgeSettings(Recipe):
     """Negatives whose cosine under the judge is above this are left out (phi)."""
     judge_steps: int = Field(125, ge=1)
     """Steps of the SimCSE run that makes the judge where none is named."""
+
+    @model_validator(mode="after")
+    def _one_sentence_a_row(self) -> JudgeSettings:
+        # Of two sentences, the judge would compare the anchors only.
+        if self.positives == "document":
+            raise ValueError("positives = document does not go with a judge of whole sentences.")
+        return self
 
     def make_part(self, context: Context) -> Judge:
         """The judge, which reads the last column of a batch: whole sentences in its own tokens."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clusterns.methods.recipe import Recipe
+from clusterns.views.settings import CROPPED
 from clusterns.views.view import Crop, Repetition, View
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Method:
     def views(self, recipe: Recipe) -> tuple[View, ...]:
         """The views of a row, those of the parts aside: by default anchor and positive."""
         templates = recipe.templates or (None, None)
-        step = Crop(recipe.crop_min) if recipe.positives in ("crop", "document") else None
+        step = Crop(recipe.crop_min) if recipe.positives in CROPPED else None
         anchor, positive = (
             View(text=step, templates=() if template is None else (template,))
             for template in templates

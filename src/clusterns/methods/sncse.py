@@ -12,6 +12,7 @@ from clusterns.errors import UserError
 from clusterns.methods.method import Context, Method
 from clusterns.methods.recipe import Recipe
 from clusterns.methods.registry import method, part
+from clusterns.views.settings import CROPPED
 from clusterns.views.text_steps import FullStop, KeptNegation, Negation
 from clusterns.views.view import View
 
@@ -42,10 +43,8 @@ class SoftNegativeSettings(Recipe):
             raise ValueError(
                 f"soft_alpha = {self.soft_alpha} must not be above soft_beta = {self.soft_beta}."
             )
-        if self.positives in (
-            "crop",
-            "document",
-        ):  # the words of a crop are not those of its negation
+        # The words of a crop are not those of its negation.
+        if self.positives in CROPPED:
             raise ValueError(
                 f"positives = {self.positives} does not go with soft negatives of whole sentences."
             )

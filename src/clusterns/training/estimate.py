@@ -95,7 +95,7 @@ def estimate(recipe: Recipe, dataset: Dataset) -> Estimate:
     for batch in range(TRIAL_BATCHES):
         first = batch * recipe.batch_size % max(1, len(all_rows) - recipe.batch_size)
         first += share * processes().process_index
-        rows = all_rows.select(range(first, first + share)).to_list()
+        rows = list(all_rows.select(range(first, first + share)))
         begun = _now()
         with memory_errors(recipe):
             columns = columns_of(collator(rows), model.device)

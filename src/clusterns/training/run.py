@@ -105,6 +105,7 @@ def _train(
     fitted = folder.fit if resume and folder.fit.is_dir() else None
     collator = build_collator(recipe, model, fitted)
     rows, texts = training_rows(recipe, dataset), texts_of(dataset)
+    check_batches(recipe, len(rows), "sentences" if len(rows) == len(texts) else "pairs")
     loss = build_loss(recipe, model, texts, fitted)
     memory = estimate_memory(recipe, model, loss, collator, texts)
     first_process_does(lambda: check_memory(recipe, memory, model.device))
@@ -158,13 +159,13 @@ def _train(
     return finish(recipe, model, loss, state, evaluator, folder)
 
 
-def check_batches(recipe: Recipe, rows: int) -> None:
+def check_batches(recipe: Recipe, rows: int, unit: str = "sentences") -> None:
     """Refuse a corpus that does not fill a batch, or a batch that the processes cannot share."""
     if not get_method(recipe.method).trains:
         return
     if rows < recipe.batch_size:
         raise UserError(
-            f"the corpus has {rows} sentences for training, fewer than batch_size = "
+            f"the corpus has {rows} {unit} for training, fewer than batch_size = "
             f"{recipe.batch_size}: lower batch_size or add text."
         )
     if recipe.batch_size % processes().num_processes:

@@ -165,7 +165,7 @@ class InvertedFile:
 
 
 def _without(found: Rows, own: Rows) -> Rows:
-    """Take each query's own row out of its (m, k + 1) answers, or the last where it is not in."""
+    """Take each query's own row out of its (m, n) answers, or the last where it is not in."""
     is_own = found == own[:, None]
     is_own[~is_own.any(axis=1), -1] = True
     return found[~is_own].reshape(len(found), -1)

@@ -9,12 +9,15 @@ from pydantic import Field, model_validator
 from clusterns.settings import Settings
 from clusterns.views.template import Template, template_pair
 
+# Positives whose views are crops.
+CROPPED = ("crop", "document")
+
 
 class ViewSettings(Settings):
     """How a sentence becomes the two inputs of a training row."""
 
     positives: Literal["dropout", "crop", "repetition", "document"] = "dropout"
-    """The two views: two dropout masks (the paper's), two crops, repeated sub-words, or crops of two of a document."""
+    """The two views: dropout masks (the paper's), crops, repeated sub-words, or crops of neighbours in a document."""
     crop_min: float = Field(0.3, gt=0, le=1)
     """Shortest crop, as a share of the sentence's words."""
     repetition_rate: float = Field(0.32, ge=0, le=1)
