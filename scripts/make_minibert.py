@@ -85,9 +85,8 @@ def put_words(model: BertForMaskedLM, words: Tensor) -> None:
     """
     rest = (1 - words.square().sum(1, keepdim=True)).clamp(min=0).sqrt()
     names = torch.randn(len(words), NAME)
-    names = F.normalize(
-        names - names.mean(1, keepdim=True)
-    )  # LayerNorm would take the mean from all numbers
+    # LayerNorm would take the mean from all numbers.
+    names = F.normalize(names - names.mean(1, keepdim=True))
     embeddings = torch.cat([F.pad(words, (0, PLACE)), rest * names], 1)
     model.bert.embeddings.word_embeddings.weight.copy_(WORD_LENGTH * embeddings)
     model.bert.embeddings.token_type_embeddings.weight.zero_()

@@ -48,11 +48,10 @@ def main() -> None:
 
 
 def keep_searches(lab: Path) -> None:
-    """A file for each method; of two searches of one, the later."""
-    for file in sorted(lab.glob("search/*/record.json"), key=lambda one: one.stat().st_mtime):
-        record = without_folders(read_json(file))
-        target = RESULTS / SEARCHES / f"{record['method']}.json"
-        write_json(target, record)
+    """A file for each search, by its method and what decided its trials."""
+    for file in sorted(lab.glob("search/*/record.json")):
+        target = RESULTS / SEARCHES / f"{file.parent.name}.json"
+        write_json(target, without_folders(read_json(file)))
         print(target)
 
 

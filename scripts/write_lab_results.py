@@ -13,7 +13,7 @@ from clusterns.evaluation.results.published import published_rows
 from clusterns.files import read_json
 from clusterns.lab.differences import Difference
 from clusterns.lab.engines.driver import duration
-from clusterns.lab.experiment import experiment_names
+from clusterns.lab.experiment import SMALL, experiment_names
 from clusterns.lab.figures import draw
 from clusterns.lab.records import Record
 from clusterns.lab.tables import differences_table, scores_table
@@ -160,32 +160,33 @@ def clusters(record: dict[str, Any]) -> str:
 
 SEARCHES_HEAD = """## What was searched
 
-As many trials for every method, of Optuna's sampler, on STS-B dev with seed 0, which no table uses. The first trial is
-the recipe as it is. *Range*: over all trials.
+Trials of Optuna's sampler on STS-B dev with seed 0, which no table uses. The first trial is the recipe as it is. Compare
+methods that were given as many. *Range*: over all trials.
 """
 
 
 def searches(records: list[dict[str, Any]]) -> str:
     """What `clusterns lab search` found for each method."""
-    columns = ["trials", "recipe as it is", "best", "range", "settings of the best"]
+    columns = ["with", "trials", "recipe as it is", "best", "range", "settings of the best"]
     table = Table("", columns, mark_best=False, corner="Method")
     for record in records:
         scored = {one["number"]: one for one in record["trials"] if one["value"] is not None}
         values, best = [one["value"] for one in scored.values()], scored[record["best"]]
-        own = scored[0]["value"] if 0 in scored else None
-        chosen = ", ".join(
-            f"{key} {value:.3g}" if isinstance(value, float) else f"{key} {value}"
-            for key, value in best["settings"].items()
-        )
+        changed = {
+            key: value
+            for key, value in record["settings"].items()
+            if value != SMALL.get(key) and key not in ("method", "seed")
+        }
         table.rows.append(
             (
                 record["method"],
                 [
+                    _listed(changed),
                     str(len(record["trials"])),
-                    None if own is None else f"{own:.2f}",
+                    f"{scored[0]['value']:.2f}",
                     f"{best['value']:.2f}",
                     f"{min(values):.2f} to {max(values):.2f}",
-                    chosen,
+                    _listed(best["settings"]),
                 ],
             )
         )
@@ -193,6 +194,13 @@ def searches(records: list[dict[str, Any]]) -> str:
     bases = ", ".join(sorted({base_of(one) for one in records}))
     made = f"*{commands}; base {bases}. Records: `results/lab/{SEARCHES}`.*\n"
     return "\n".join([SEARCHES_HEAD, table.markdown(), made])
+
+
+def _listed(settings: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{key} {value:.3g}" if isinstance(value, float) else f"{key} {value}"
+        for key, value in settings.items()
+    )
 
 
 def section(record: Record, docs: Path) -> str:

@@ -83,6 +83,7 @@ def test_what_holds_is_said_with_the_papers_difference(
         tmp_path / "records" / "searches" / "simcse.json",
         {
             "method": "simcse", "best": 1, "base": "minibert 0a",
+            "settings": {"batch_size": 64, "method": "simcse", "seed": 0, "positives": "crop"},
             "trials": [
                 {"number": number, "value": value, "settings": {"temperature": temperature}}
                 for number, value, temperature in tried
@@ -102,7 +103,7 @@ def test_what_holds_is_said_with_the_papers_difference(
         f"| ClusterNS over SimCSE | {where} | +1.30 | +1.00 | 2 of 2 | 0.020 | not shown |",
     ):
         assert claim in page
-    assert "| simcse | 3 | 50.00 | 52.35 | 50.00 to 52.35 | temperature 0.02 |" in page
+    assert "| simcse | positives crop | 3 | 50.00 | 52.35 | 50.00 to 52.35 | temperature 0.02 |" in page
     assert "*`clusterns lab search simcse`; base minibert 0a." in page
     assert "## ablations" in page
     assert (

@@ -20,7 +20,7 @@ def quickstart(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Override a setting of the recipe cpu-small.",
+            help="Override a setting: the recipe is cpu-small, with positives=document.",
             show_default=False,
         ),
     ] = None,
