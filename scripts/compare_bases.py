@@ -1,4 +1,4 @@
-"""Which base is the better start: the two fixed runs with crops of results/wikipedia, over seeds.
+"""Which base is the better start: two fixed runs with crops, over seeds.
 
     python scripts/compare_bases.py sentences.txt runs/base --base minibert-1=minibert
     python scripts/compare_bases.py sentences.txt runs/base --base minibert-2=work/minibert-2

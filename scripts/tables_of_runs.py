@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 from scipy.stats import spearmanr
 
+from clusterns.lab.records import Record
 from clusterns.quickstart.proof import FIGURES
 from compare_bases import METHODS, STEPS, scores, untrained
 from record_run import base_of
@@ -38,8 +39,8 @@ def quickstart() -> str:
     lines += [
         "",
         f"*{counts['sentences']:,} sentences of {counts['packages']} packages, {recipe['max_steps']} steps of "
-        f"{recipe['batch_size']}, seed {recipe['seed']}; {versions(run)}; one seed: small differences "
-        "between the trained models are noise.*",
+        f"{recipe['batch_size']}, positives {recipe['positives']}, seed {recipe['seed']}; {versions(run)}; one seed: small "
+        "differences between the trained models are noise.*",
     ]
     return "\n".join(lines)
 
@@ -126,13 +127,24 @@ def table_of_methods() -> str:
 
 def tracking() -> str:
     """How well the label-free score orders checkpoints as STS-B dev does."""
-    lines = ["| run | checkpoints | Spearman of the two scores |", "|---|---:|---:|"]
+    record = Record.read(RESULTS / "lab" / "main.jsonl")
+    lines = ["| cells | checkpoints | Spearman of the two scores |", "|---|---:|---:|"]
     pooled: list[tuple[float, float]] = []
-    for folder, _, _, metrics in runs("wikipedia"):
-        pairs = [(line[STS], line[HALVES]) for line in metrics if STS in line and HALVES in line]
-        pooled += pairs
-        lines.append(f"| {folder.name} | {len(pairs)} | {correlation(pairs):.2f} |")
-    lines.append(f"| all runs together | {len(pooled)} | {correlation(pooled):.2f} |")
+    bases = set()
+    for line in record.lines:
+        pairs = []
+        for one in line.outcomes:
+            ours, theirs = (dict(one.curves.get(key, [])) for key in (HALVES, STS))
+            pairs += [(theirs[step], ours[step]) for step in sorted(ours.keys() & theirs.keys())]
+            bases.add(base_of(one.result))
+        if len(pairs) > len(line.outcomes):  # of a model that trains
+            pooled += pairs
+            lines.append(f"| {line.label} | {len(pairs)} | {correlation(pairs):.2f} |")
+    lines += [
+        f"| all together | {len(pooled)} | {correlation(pooled):.2f} |",
+        "",
+        f"*Base {', '.join(sorted(bases))}. Records: `results/lab/main.jsonl`.*",
+    ]
     return "\n".join(lines)
 
 

@@ -103,7 +103,10 @@ def test_what_holds_is_said_with_the_papers_difference(
         f"| ClusterNS over SimCSE | {where} | +1.30 | +1.00 | 2 of 2 | 0.020 | not shown |",
     ):
         assert claim in page
-    assert "| simcse | positives crop | 3 | 50.00 | 52.35 | 50.00 to 52.35 | temperature 0.02 |" in page
+    assert (
+        "| simcse | positives crop | 3 | 50.00 | 52.35 | 50.00 to 52.35 | temperature 0.02 |"
+        in page
+    )
     assert "*`clusterns lab search simcse`; base minibert 0a." in page
     assert "## ablations" in page
     assert (

@@ -1,0 +1,152 @@
+"""Sections of docs/results.md that are not of one experiment: the clusters, the budget, the searches.
+
+Each takes the folder of the records and that of the docs, and gives nothing where there is no record.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from clusterns.files import read_json
+from clusterns.lab.drawing import Drawing
+from clusterns.lab.experiment import SMALL
+from clusterns.lab.figures import draw
+from clusterns.lab.findings import Line, Outcome, read_curves
+from clusterns.tables import Table
+from record_run import base_of
+
+# Written by diagnose_clusters.py.
+CLUSTERS = "clusters-of-dbpedia.json"
+# Runs that were kept by record_run.py.
+BUDGET = "budget"
+# Written by record_lab.py.
+SEARCHES = "searches"
+DEV = "eval_STS-B_spearman"
+CLUSTERS_HEAD = """## What the clusters are worth
+
+ClusterNS trained on DBpedia's texts, with crops, in the small budget; looked at after the last step with 2,048 texts
+that it did not train on, in batches as in training, one seed. *AMI* of the clusters of a batch with the 14 classes.
+*Found*: sentences with another member in their cluster, the false negatives; *precision*: of these pairs, how many
+are of one class (*by chance*: of all pairs); *recall*: of the pairs of one class, how many are found. *Hard*:
+similarity to the second nearest centroid, next to that of the mean and of the hardest sentence of another class in
+the batch; *share*: of the denominator without the positive, what the centroids contribute. Percentages, but for the
+similarities.
+"""
+# About the committed record: to be read again when that is made again.
+CLUSTERS_SAY = """\
+With the paper's gamma the centroids hardly move in so few steps, wherever they start: in batches of 64 the second
+nearest one is no nearer than a sentence of another class that is taken at random, and the centroids count for next to
+nothing. So ClusterNS differs little from SimCSE here. A hundred times that gamma lets them follow: clusters agree
+with the classes far better, most false negatives are found, and the hard negatives are hard and count for more than
+the batch. That is too much: STS falls. Ten times that gamma has the best average of all, though not with every seed,
+and it was picked by this very table ([momentum](#momentum)).
+"""
+SEEN = {
+    "AMI": ("ami", 1),
+    "found": ("found", 1),
+    "precision": ("precision", 1),
+    "by chance": ("same_class", 1),
+    "recall": ("recall", 1),
+    "hard": ("hard_negative", 2),
+    "mean other": ("mean_negative", 2),
+    "hardest other": ("hardest_negative", 2),
+    "share": ("share_of_denominator", 1),
+}
+
+
+def clusters(records: Path, docs: Path) -> str:
+    """What diagnose_clusters.py saw at the end of each of its runs."""
+    if not (records / CLUSTERS).is_file():
+        return ""
+    record = read_json(records / CLUSTERS)
+    table = Table("", ["steps", *SEEN], mark_best=False, corner="ClusterNS")
+    for name, one in record["settings"].items():
+        step, seen = list(one["looks"].items())[-1]
+        table.rows.append(
+            (name, [step, *(f"{seen[key]:.{digits}f}" for key, digits in SEEN.values())])
+        )
+    made = f"*Seed {record['seed']}, `{record['command']}`. Record: `results/lab/{CLUSTERS}`.*\n"
+    return "\n".join([CLUSTERS_HEAD, table.markdown(), CLUSTERS_SAY, made])
+
+
+BUDGET_HEAD = f"""## How long a cell trains
+
+With the small budget {SMALL["max_steps"]} steps of {SMALL["batch_size"]} sentences: by then SimCSE's own curve on STS-B
+dev has risen as far as it does. The same over twice as many steps, seed 0, which no table uses:
+"""
+
+
+def budget(records: Path, docs: Path) -> str:
+    """SimCSE's own curves over more steps than a cell has."""
+    runs = sorted((records / BUDGET).glob("*"))
+    if not runs:
+        return ""
+    lines, found = [], []
+    for run in runs:
+        curves = read_curves(run / "metrics.jsonl")
+        lines.append(Line(run.name, run.name, outcomes=[Outcome(0, {}, curves)]))
+        scores = dict(curves[DEV])
+        best = max(scores, key=lambda step: scores[step])
+        found.append(
+            f"{run.name}: {scores[0]:.1f} before, {scores[SMALL['max_steps']]:.1f} at step "
+            f"{SMALL['max_steps']}, at best {scores[best]:.1f} (step {best})"
+        )
+    drawing = Drawing(kind="curves", values=[DEV], label="STS-B dev")
+    draw(BUDGET, drawing, lines, docs / "results", ("svg",))
+    bases = ", ".join(sorted({base_of(read_json(run / "run.json")) for run in runs}))
+    return "\n".join(
+        [
+            BUDGET_HEAD,
+            f"![SimCSE on STS-B dev](results/{BUDGET}.svg)\n",
+            f"*{'; '.join(found)}; base {bases}. Records: `results/lab/{BUDGET}`.*\n",
+        ]
+    )
+
+
+SEARCHES_HEAD = """## What was searched
+
+Trials of Optuna's sampler on STS-B dev with seed 0, which no table uses. The first trial is the recipe as it is.
+Compare methods that were given as many. *Range*: over all trials.
+"""
+
+
+def searches(records: Path, docs: Path) -> str:
+    """What `clusterns lab search` found for each method."""
+    tried = [read_json(path) for path in sorted((records / SEARCHES).glob("*.json"))]
+    if not tried:
+        return ""
+    columns = ["with", "trials", "recipe as it is", "best", "range", "settings of the best"]
+    table = Table("", columns, mark_best=False, corner="Method")
+    for record in tried:
+        scored = {one["number"]: one for one in record["trials"] if one["value"] is not None}
+        values, best = [one["value"] for one in scored.values()], scored[record["best"]]
+        changed = {
+            key: value
+            for key, value in record["settings"].items()
+            if value != SMALL.get(key) and key not in ("method", "seed")
+        }
+        table.rows.append(
+            (
+                record["method"],
+                [
+                    _listed(changed),
+                    str(len(record["trials"])),
+                    f"{scored[0]['value']:.2f}",
+                    f"{best['value']:.2f}",
+                    f"{min(values):.2f} to {max(values):.2f}",
+                    _listed(best["settings"]),
+                ],
+            )
+        )
+    commands = "; ".join(f"`{' '.join(one['record']['command'])}`" for one in tried)
+    bases = ", ".join(sorted({base_of(one) for one in tried}))
+    made = f"*{commands}; base {bases}. Records: `results/lab/{SEARCHES}`.*\n"
+    return "\n".join([SEARCHES_HEAD, table.markdown(), made])
+
+
+def _listed(settings: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{key} {value:.3g}" if isinstance(value, float) else f"{key} {value}"
+        for key, value in settings.items()
+    )
