@@ -39,8 +39,8 @@ def quickstart() -> str:
     lines += [
         "",
         f"*{counts['sentences']:,} sentences of {counts['packages']} packages, {recipe['max_steps']} steps of "
-        f"{recipe['batch_size']}, positives {recipe['positives']}, seed {recipe['seed']}; {versions(run)}; one seed: small "
-        "differences between the trained models are noise.*",
+        f"{recipe['batch_size']}, positives {recipe['positives']}, seed {recipe['seed']}; {versions(run)}; one "
+        "seed: small differences between the trained models are noise.*",
     ]
     return "\n".join(lines)
 
