@@ -10,12 +10,13 @@ from typing import Any
 import yaml
 from scipy.stats import spearmanr
 
+from clusterns.lab.experiment import SMALL
 from clusterns.lab.records import Record
 from clusterns.quickstart.proof import FIGURES
-from compare_bases import METHODS, STEPS, scores, untrained
 from record_run import base_of
 
 RESULTS = Path(__file__).parents[1] / "results"
+MAIN = RESULTS / "lab" / "main.jsonl"
 STS, HALVES = "eval_STS-B_spearman", "eval_heldout_halves_mrr"
 
 
@@ -45,89 +46,31 @@ def quickstart() -> str:
     return "\n".join(lines)
 
 
-def table_of_runs(kind: str) -> str:
-    lines = [
-        "| run | learning rate | steps of | STS-B dev, untrained | best | at step | clustering from |",
-        "|---|---:|---:|---:|---:|---:|---:|",
-    ]
-    seeds, used, bases = set(), set(), set()
-    for folder, recipe, run, _ in runs(kind):
-        bases.add(base_of(run))
-        result = json.loads((folder / "results.json").read_text("utf-8"))
-        started = result["clustering_started_at"]
-        lines.append(
-            f"| {folder.name} | {recipe['learning_rate']:g} | {result['steps']} x {recipe['batch_size']} | "
-            f"{100 * result['base_score']:.1f} | {100 * result['best_score']:.1f} | "
-            f"{result['best_step']} | {'' if started is None else f'step {started}'} |"
-        )
-        seeds.add(recipe["seed"])
-        used.add(versions(run))
+def table_of_systems() -> str:
+    """The main table of the lab in short: every system, mean and deviation over seeds."""
+    record = Record.read(MAIN)
+    lines = ["| system | STS-B dev | seven STS sets, average | seeds |", "|---|---:|---:|---:|"]
+    for line in record.lines:
+        if line.outcomes:
+            dev, average = (_spread(line.values(key)) for key in ("dev", "sts/Avg."))
+            lines.append(f"| {line.label} | {dev} | {average} | {len(line.outcomes)} |")
+    bases = sorted({base_of(one.result) for line in record.lines for one in line.outcomes})
     note = (
-        f"*Base {', '.join(sorted(bases))}; Spearman x 100 on STS-B dev, which also chose the step; seeds "
-        f"{sorted(seeds)}, one a row: differences of a point or two between methods are noise. "
-        f"{'; '.join(sorted(used))}. Recipes, commands and curves: `results/{kind}`.*"
+        f"*Base {', '.join(bases)}, {SMALL['max_steps']} steps of {SMALL['batch_size']} Wikipedia sentences, Spearman "
+        "x 100, mean ± standard deviation over seeds; STS-B dev chose the step. All sets, tests and figures: "
+        "[docs/results.md](docs/results.md).*"
     )
     return "\n".join([*lines, "", note])
 
 
-def table_of_bases(*bases: str) -> str:
-    """The two fixed runs with crops, from every version of the small base."""
-    lines = [
-        f"| base | untrained | {' | '.join(f'{method}, crops' for method in METHODS)} | second over first |",
-        "|---|---:|" + "---|" * (len(METHODS) + 1),
-    ]
-    seeds = set()
-    for name in bases:
-        folder = RESULTS / "base" / name
-        first, second = found = [scores(folder, method) for method in METHODS]
-        cells = [
-            f"{statistics.mean(each.values()):.1f} ({min(each.values()):.1f} to {max(each.values()):.1f})"
-            for each in found
-        ]
-        gains = ", ".join(f"{second[seed] - first[seed]:+.1f}" for seed in sorted(first))
-        lines.append(f"| {name} | {untrained(folder):.1f} | {' | '.join(cells)} | {gains} |")
-        seeds |= first.keys()
-    note = (
-        f"*{STEPS} steps of 64 sentences, Spearman x 100 on STS-B dev at the last step only, which chose nothing; "
-        f"mean and range over seeds {sorted(seeds)}. Recipes, commands and curves: `results/base`.*"
-    )
-    return "\n".join([*lines, "", note])
-
-
-def table_of_methods() -> str:
-    """All methods on one budget, the best first."""
-    rows, seeds, used, budgets, bases = [], set(), set(), set(), set()
-    for folder, recipe, run, _ in runs("methods"):
-        bases.add(base_of(run))
-        result = json.loads((folder / "results.json").read_text("utf-8"))
-        trained = result["steps"] > 0
-        before = f"{100 * result['base_score']:.1f}" if trained else ""
-        rows.append((100 * result["best_score"], folder.name, before, result["best_step"] or ""))
-        seeds.add(recipe["seed"])
-        used.add(versions(run))
-        if trained:
-            budgets.add(
-                f"{result['steps']} steps of {recipe['batch_size']}, rate {recipe['learning_rate']:g}"
-            )
-    lines = ["| run | STS-B dev, untrained | best | at step |", "|---|---:|---:|---:|"]
-    lines += [
-        f"| {name} | {b} | {best:.1f} | {step} |"
-        for best, name, b, step in sorted(rows, reverse=True)
-    ]
-    note = (
-        f"*Base {', '.join(sorted(bases))}, {'; '.join(sorted(budgets))}; Spearman x 100 on STS-B dev, which also "
-        "chose the step; seeds "
-        f"{sorted(seeds)}, one a row: differences of a point or two are noise. No method was tuned on "
-        "this table, but `promptbert`, `conpvp` and `clusterns-prompt` take `denoising: clean`, which had measured "
-        "better on this base than the published `dropout`. "
-        f"{'; '.join(sorted(used))}. Recipes, commands and curves: `results/methods`.*"
-    )
-    return "\n".join([*lines, "", note])
+def _spread(values: dict[int, float]) -> str:
+    mean = f"{statistics.mean(values.values()):.1f}"
+    return f"{mean} ± {statistics.stdev(values.values()):.1f}" if len(values) > 1 else mean
 
 
 def tracking() -> str:
     """How well the label-free score orders checkpoints as STS-B dev does."""
-    record = Record.read(RESULTS / "lab" / "main.jsonl")
+    record = Record.read(MAIN)
     lines = ["| cells | checkpoints | Spearman of the two scores |", "|---|---:|---:|"]
     pooled: list[tuple[float, float]] = []
     bases = set()
@@ -150,23 +93,6 @@ def tracking() -> str:
 
 def correlation(pairs: list[tuple[float, float]]) -> float:
     return float(spearmanr([a for a, _ in pairs], [b for _, b in pairs]).statistic)
-
-
-def runs(kind: str) -> list[tuple[Path, dict[str, Any], dict[str, Any], list[dict[str, Any]]]]:
-    found = []
-    for folder in sorted((RESULTS / kind).iterdir()):
-        found.append(
-            (
-                folder,
-                yaml.safe_load((folder / "recipe.yaml").read_text("utf-8")),
-                json.loads((folder / "run.json").read_text("utf-8")),
-                [
-                    json.loads(line)
-                    for line in (folder / "metrics.jsonl").read_text("utf-8").splitlines()
-                ],
-            )
-        )
-    return found
 
 
 def versions(run: dict[str, Any]) -> str:

@@ -10,17 +10,15 @@ from pathlib import Path
 
 from tables_of_adapting import FIRST, SECOND, adaptations, candidates, rivals, shares
 from tables_of_benchmarks import estimate, memory, speed
-from tables_of_runs import quickstart, table_of_bases, table_of_methods, table_of_runs, tracking
+from tables_of_runs import quickstart, table_of_systems, tracking
 
 ROOT = Path(__file__).parents[1]
 
 
 def main() -> None:
     fill("README.md", "quickstart", quickstart())
-    fill("README.md", "bases", table_of_bases("minibert-1", "minibert-3"))
+    fill("README.md", "systems", table_of_systems())
     fill("README.md", "speed", speed())
-    fill("docs/prompts.md", "runs", table_of_runs("prompt"))
-    fill("docs/methods.md", "methods", table_of_methods())
     fill("docs/adapt.md", "shares", shares())
     fill("docs/adapt.md", "adapt", adaptations(FIRST))
     fill("docs/adapt.md", "second", adaptations(SECOND))
