@@ -5,7 +5,7 @@
 Trains from minibert in the lab's small budget, once for each setting below, and looks at labelled sentences
 that it does not train on, in batches as in training: do clusters follow the classes, are false negatives of
 one class, is the second nearest centroid hard, and does it count? Needs CLUSTERNS_DATA. A setting that is on
-record is left alone: `results/lab/clusters-of-dbpedia.json`, which `write_lab_results.py` reads.
+record, from the same base, is left alone: `results/lab/clusters-of-dbpedia.json`, which `write_lab_results.py` reads.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from sentence_transformers import SentenceTransformer, SentenceTransformerTraini
 from torch import Tensor
 from transformers import TrainerCallback
 
+from clusterns.encoder.locate import identity_of_base
 from clusterns.evaluation.data.find import EvaluationData
 from clusterns.evaluation.scores.clustering import adjusted_mutual_information
 from clusterns.files import read_json, write_json
@@ -142,7 +143,10 @@ def main() -> None:
     known, rest = order[:LABELLED], order[LABELLED:]
     labelled = ([corpus.texts[i] for i in known], torch.tensor([corpus.labels[i] for i in known]))
     texts = [corpus.texts[i] for i in rest]
-    record = read_json(RECORD) if RECORD.exists() else {"settings": {}}
+    base = identity_of_base(SMALL["base"])
+    record = read_json(RECORD) if RECORD.exists() else {}
+    if record.get("base") != base:
+        record = {"base": base, "settings": {}}
     for name, changes in SETTINGS.items():
         if name in record["settings"]:
             continue

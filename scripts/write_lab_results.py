@@ -55,7 +55,7 @@ def write(records: Path, docs: Path) -> None:
 
 def verdicts(records: list[Record]) -> Table:
     """Every difference that was tested, the paper's beside it."""
-    columns = ["experiment", "in the paper", "here", "won seeds", "p, rows", "verdict"]
+    columns = ["experiment", "base", "in the paper", "here", "won seeds", "p, rows", "verdict"]
     table = Table("", columns, mark_best=False, corner="Claim")
     for record in records:
         for one in record.differences:
@@ -66,6 +66,7 @@ def verdicts(records: list[Record]) -> Table:
                     f"{one.first} over {one.second}",
                     [
                         f"[{record.name}](#{record.name})",
+                        bases(record),
                         None if printed is None else f"{printed:+.2f}",
                         f"{one.points:+.2f}",
                         f"{wins} of {one.seeds}",
@@ -130,12 +131,17 @@ def made(record: Record) -> str:
         for name in ("torch", "sentence-transformers")
     }
     corpora = {str(result["corpus"]) for result in results}
-    bases = {base_of(result) for result in results}
     return (
         f"*{len(results)} cells, budget {record.budget}, {duration(seconds)} of processor time; base "
-        f"{', '.join(sorted(bases))}; text {', '.join(sorted(corpora))}; {', '.join(sorted(versions))}. "
+        f"{bases(record)}; text {', '.join(sorted(corpora))}; {', '.join(sorted(versions))}. "
         f"Record: `results/lab/{record.name}.jsonl`.*\n"
     )
+
+
+def bases(record: Record) -> str:
+    """What its cells started from."""
+    found = {base_of(one.result) for line in record.lines for one in line.outcomes}
+    return ", ".join(sorted(found))
 
 
 if __name__ == "__main__":
