@@ -66,7 +66,10 @@ def clusters(records: Path, docs: Path) -> str:
         table.rows.append(
             (name, [step, *(f"{seen[key]:.{digits}f}" for key, digits in SEEN.values())])
         )
-    made = f"*Base {base_of(record)}, seed {record['seed']}, `{record['command']}`. Record: `results/lab/{CLUSTERS}`.*\n"
+    made = (
+        f"*Base {base_of(record)}, seed {record['seed']}, `{record['command']}`. "
+        f"Record: `results/lab/{CLUSTERS}`.*\n"
+    )
     return "\n".join([CLUSTERS_HEAD, table.markdown(), CLUSTERS_SAY, made])
 
 
