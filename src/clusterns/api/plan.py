@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clusterns.api.beforehand import say_base, say_documents, say_truncation
 from clusterns.console import hushed, say
 from clusterns.corpus.columns import NO_DOCUMENTS_TO_PAIR, Columns
 from clusterns.corpus.sources import check_sources
-from clusterns.encoder.locate import MINIBERT, is_sentence_transformer, resolve_base
+from clusterns.encoder.locate import MINIBERT, resolve_base
 from clusterns.errors import UserError
 from clusterns.evaluation.data.own import check_own
 from clusterns.evaluation.data.text_files import split_columns
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 # Nothing heavy is imported above: what is wrong with a call is said at once.
 KEYWORDS = NO_PAIRS, STSB = "none", "stsb"
-LARGER_BASE = "google-bert/bert-base-uncased"
 
 
 @dataclass(frozen=True)
@@ -176,16 +175,17 @@ class TrainingPlan:
         def prepare() -> Any:
             return prepare_corpus(**self.reading, progress=not quiet)
 
-        self._say_base()
+        say_base(self.recipe, self.no_base)
         # The others find it in the cache.
         text = first_process_does(prepare) or prepare()
         say(text.report.summary())
-        self._say_documents()
+        if not self.resume and self.reading.get("document") is not None:
+            say_documents(self.recipe)
         get_method(self.recipe.method).check_text(text.dataset)
         rows, heldout = split_rows(text.dataset, self.recipe.heldout, self.recipe.seed)
         rows = sampled(rows, self.recipe.max_sentences, self.recipe.seed)
         check_batches(self.recipe, len(rows))
-        self._say_truncation(heldout["text"][:])
+        say_truncation(self.recipe, heldout["text"][:])
         facts = {
             "reading": self.reading,
             "fingerprint": text.fingerprint + self._fingerprint_of_general(),
@@ -201,47 +201,6 @@ class TrainingPlan:
 
         general = getattr(self.recipe, "general", "")
         return f" {prepare_corpus([general], progress=False).fingerprint}" if general else ""
-
-    def _say_base(self) -> None:
-        """Say what is known beforehand about a start from this base."""
-        if self.no_base:
-            say(
-                f"The base is {MINIBERT}, the small BERT inside this package. A larger one is "
-                f"worth naming where there is a GPU, or a day: --base {LARGER_BASE}, 440 MB to "
-                "download and about 30 times the time a step (--dry-run says what that is here)."
-            )
-        elif get_method(self.recipe.method).trains and is_sentence_transformer(
-            resolve_base(self.recipe.base)
-        ):
-            say(
-                "The base is a sentence encoder already: contrastive training on a narrow corpus is known "
-                "to make a good one worse, on that corpus and elsewhere. `clusterns adapt` is made for it "
-                "(docs/adapt.md)."
-            )
-
-    def _say_documents(self) -> None:
-        """Say what documents can be used for besides."""
-        is_new = not self.resume and self.reading.get("document") is not None
-        if is_new and self.recipe.positives == "crop":
-            say(
-                "Whole documents are kept out of training. To learn from them too, from sentences that stand "
-                "next to each other: --set positives=document."
-            )
-
-    def _say_truncation(self, sample: Sequence[str]) -> None:
-        """Say how much of the text is not read."""
-        from clusterns.encoder.base import load_tokenizer
-
-        if not len(sample) or "max_length" in self.recipe.unread():
-            return
-        most = self.recipe.max_length
-        tokenizer = load_tokenizer(self.recipe.base)
-        if tokenizer.model_max_length == math.inf:  # static word vectors read all of a text
-            return
-        # In a template, the sentence is counted without the tokeniser's own tokens.
-        tokens = tokenizer(list(sample), add_special_tokens=not self.recipe.template)["input_ids"]
-        cut = sum(len(ids) > most for ids in tokens) / max(1, len(tokens))
-        say(f"{cut:.1%} of the sentences are longer than max_length = {most} tokens and cut.")
 
 
 def scored_pairs(dev: str) -> ScoredPairs | None:
