@@ -106,16 +106,6 @@ def test_where_no_base_is_named_a_larger_one_is_and_its_cost(
         assert ("--base google-bert/bert-base-uncased, 440 MB" in err) is said
 
 
-def test_crops_where_all_is_left_to_the_package(corpus: Path) -> None:
-    def positives(**named: Any) -> str:
-        return plan_training(corpus, **named).recipe.positives
-
-    assert positives() == positives(settings={"batch_size": 48}) == "crop"
-    assert positives(base="minibert") == positives(method="simcse") == "dropout"
-    assert positives(settings={"template": "bert"}) == "dropout"
-    assert positives(settings={"positives": "dropout", "dropout": 0.1}) == "dropout"
-
-
 def test_published_recipes_are_validated_on_stsb_and_say_so_where_it_is_missing(
     corpus: Path, tmp_path: Path, shared_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,15 +140,16 @@ def test_whole_documents_are_kept_out_and_are_no_input(tmp_path: Path, tiny_bert
 
 
 def test_what_a_bare_call_takes(corpus: Path) -> None:
-    def taken(**settings: Any) -> tuple[str, float | None, float]:
+    def taken(**settings: Any) -> tuple[str, float]:
         recipe = plan_training(corpus, settings=settings, document="paragraph").recipe
-        return recipe.positives, recipe.dropout, recipe.learning_rate
+        return recipe.positives, recipe.learning_rate
 
-    ours = load_recipe("minibert")
-    assert taken() == ("crop", 0.0, ours.learning_rate)
-    assert taken(positives="document") == ("document", 0.0, ours.learning_rate)
-    assert taken(positives="dropout") == ("dropout", None, load_recipe("default").learning_rate)
-    assert taken(method="simcse") == ("dropout", None, load_recipe("default").learning_rate)
+    ours, papers = (load_recipe(name).learning_rate for name in ("minibert", "default"))
+    assert papers < ours
+    assert taken() == ("dropout", ours)
+    assert taken(positives="document") == ("document", ours)
+    for named in ({"method": "simcse"}, {"base": "minibert"}, {"template": "bert"}):
+        assert taken(**named) == ("dropout", papers)
 
 
 # Two topics; the first and the second sentence of a document have no word in common.

@@ -31,7 +31,7 @@ def say_base(recipe: Recipe, no_base: bool) -> None:
 
 def say_documents(recipe: Recipe) -> None:
     """Say what else the documents of a text are good for."""
-    if recipe.positives == "crop":
+    if get_method(recipe.method).trains and recipe.positives != "document":
         say(
             "Whole documents are kept out of training. To learn from them too, from sentences that stand "
             "next to each other: --set positives=document."

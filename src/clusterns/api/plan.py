@@ -19,7 +19,6 @@ from clusterns.files import read_json
 from clusterns.methods.registry import get_method
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import DEFAULT_RECIPE, MINIBERT_RECIPE, Recipe, load_recipe
-from clusterns.views.settings import CROPPED
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -111,10 +110,9 @@ def plan_training(
 
 
 def _recipe_for(changes: Mapping[str, Any]) -> str:
-    """Crops, which do better than dropout from minibert, where nothing of a paper is asked for."""
+    """At the rate that suits minibert, where that is the base and no published method is asked for."""
     left_to_us = {"base", "method", "template"}.isdisjoint(changes)
-    crops = changes.get("positives", "crop") in CROPPED
-    return MINIBERT_RECIPE if left_to_us and crops else DEFAULT_RECIPE
+    return MINIBERT_RECIPE if left_to_us else DEFAULT_RECIPE
 
 
 @dataclass(frozen=True)

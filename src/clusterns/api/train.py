@@ -45,7 +45,7 @@ def train(
         base: the encoder to start from: a folder, a Hub name, or ``minibert`` (inside this package).
             None: the recipe's, else minibert.
         recipe: a published recipe's name or a YAML file. None: ``minibert`` where no base,
-            method, template or other positives than crops are named, else ``default``.
+            method or template is named, else ``default``.
         method: short for ``settings={"method": ...}``.
         seed: short for ``settings={"seed": ...}``.
         settings: what differs from the recipe.

@@ -40,7 +40,7 @@ def train(
         str | None,
         typer.Option(
             help="A published recipe's name (see `clusterns recipes`) or a YAML file. "
-            "Without it: minibert where no base, method, template or positives but crops are named, else default.",
+            "Without it: minibert where no base, method or template is named, else default.",
             show_default=False,
         ),
     ] = None,
