@@ -35,12 +35,12 @@ similarities.
 """
 # About the committed record: to be read again when that is made again.
 CLUSTERS_SAY = """\
-With the paper's gamma the centroids hardly move in so few steps, wherever they start: in batches of 64 the second
-nearest one is no nearer than a sentence of another class that is taken at random, and the centroids count for next to
-nothing. So ClusterNS differs little from SimCSE here. A hundred times that gamma lets them follow: clusters agree
-with the classes far better, most false negatives are found, and the hard negatives are hard and count for more than
-the batch. That is too much: STS falls. Ten times that gamma has the best average of all, though not with every seed,
-and it was picked by this very table ([momentum](#momentum)).
+With the paper's gamma the centroids stay almost where they began, and the encoder moves on: within twenty steps they are
+far from every sentence ([similarity](#similarity)). With batches of 64 the second nearest one is then less like a
+sentence than one of another class that is taken at random, wherever the centroids came from, and all of them count for
+next to nothing. So ClusterNS can differ little from SimCSE here. A hundred times that gamma lets them follow: clusters
+agree with the classes far better, half of the false negatives are found, and the hard negatives are as hard as the
+hardest sentence of the batch and count for more than all of it. What that does to STS: [momentum](#momentum).
 """
 SEEN = {
     "AMI": ("ami", 1),
