@@ -35,8 +35,8 @@ similarities.
 """
 # About the committed record: to be read again when that is made again.
 CLUSTERS_SAY = """\
-With the paper's gamma the centroids stay almost where they began, and the encoder moves on: within twenty steps they are
-far from every sentence ([similarity](#similarity)). With batches of 64 the second nearest one is then less like a
+With the paper's gamma the centroids stay almost where they began, and the encoder moves on: within twenty steps they
+are far from every sentence ([similarity](#similarity)). With batches of 64 the second nearest one is then less like a
 sentence than one of another class that is taken at random, wherever the centroids came from, and all of them count for
 next to nothing. So ClusterNS can differ little from SimCSE here. A hundred times that gamma lets them follow: clusters
 agree with the classes far better, half of the false negatives are found, and the hard negatives are as hard as the
