@@ -40,8 +40,8 @@ are far from every sentence ([similarity](#similarity)). With batches of 64 the 
 sentence than one of another class that is taken at random, wherever the centroids came from, and all of them count for
 next to nothing. So ClusterNS can differ little from SimCSE here. A hundred times that gamma lets them follow: clusters
 agree with the classes far better, half of the false negatives are found, and the hard negatives are as hard as the
-hardest sentence of the batch and count for more than all of it. STS hardly tells: over three seeds ten times that gamma is
-no better than once, and a hundred times has been run with one seed ([momentum](#momentum)).
+hardest sentence of the batch and count for more than all of it. STS hardly tells: over three seeds ten times that
+gamma is no better than once, and a hundred times has been run with one seed ([momentum](#momentum)).
 """
 SEEN = {
     "AMI": ("ami", 1),
