@@ -77,7 +77,7 @@ def clusters(records: Path, docs: Path) -> str:
 BUDGET_HEAD = f"""## How long a cell trains
 
 With the small budget {SMALL["max_steps"]} steps of {SMALL["batch_size"]} sentences: by then SimCSE's own curve on STS-B
-dev has risen as far as it does. The same over twice as many steps, seed 0, which no table uses:
+dev has risen nearly as far as it does. The same over twice as many steps, seed 0, which no table uses:
 """
 
 
