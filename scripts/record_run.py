@@ -14,6 +14,8 @@ from typing import Any
 
 import yaml
 
+from clusterns.lab.records import Record, without_folders
+
 RESULTS = Path(__file__).parents[1] / "results"
 # By the digest of the weights.
 MINIBERTS = {
@@ -46,15 +48,10 @@ def base_of(record: Mapping[str, Any]) -> str:
     return MINIBERTS.get(base, base) if base else "minibert-1"
 
 
-def without_folders(value: object) -> object:
-    """Absolute paths say nothing to anyone else: keep the name of the file."""
-    if isinstance(value, dict):
-        return {key: without_folders(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [without_folders(each) for each in value]
-    if isinstance(value, str) and value.startswith("/"):
-        return Path(value).name
-    return value
+def bases_of(record: Record) -> str:
+    """What the cells of an experiment started from."""
+    found = {base_of(one.result) for line in record.lines for one in line.outcomes}
+    return ", ".join(sorted(found))
 
 
 if __name__ == "__main__":

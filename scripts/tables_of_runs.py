@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 from clusterns.lab.experiment import SMALL
 from clusterns.lab.records import Record
 from clusterns.quickstart.proof import FIGURES
-from record_run import base_of
+from record_run import bases_of
 
 RESULTS = Path(__file__).parents[1] / "results"
 MAIN = RESULTS / "lab" / "main.jsonl"
@@ -54,9 +54,8 @@ def table_of_systems() -> str:
         if line.outcomes:
             dev, average = (_spread(line.values(key)) for key in ("dev", "sts/Avg."))
             lines.append(f"| {line.label} | {dev} | {average} | {len(line.outcomes)} |")
-    bases = sorted({base_of(one.result) for line in record.lines for one in line.outcomes})
     note = (
-        f"*Base {', '.join(bases)}, {SMALL['max_steps']} steps of {SMALL['batch_size']} Wikipedia sentences, Spearman "
+        f"*Base {bases_of(record)}, {SMALL['max_steps']} steps of {SMALL['batch_size']} Wikipedia sentences, Spearman "
         "x 100, mean ± standard deviation over seeds; STS-B dev chose the step. All sets, tests and figures: "
         "[docs/results.md](docs/results.md).*"
     )
@@ -73,20 +72,18 @@ def tracking() -> str:
     record = Record.read(MAIN)
     lines = ["| cells | checkpoints | Spearman of the two scores |", "|---|---:|---:|"]
     pooled: list[tuple[float, float]] = []
-    bases = set()
     for line in record.lines:
         pairs = []
         for one in line.outcomes:
             ours, theirs = (dict(one.curves.get(key, [])) for key in (HALVES, STS))
             pairs += [(theirs[step], ours[step]) for step in sorted(ours.keys() & theirs.keys())]
-            bases.add(base_of(one.result))
         if len(pairs) > len(line.outcomes):  # of a model that trains
             pooled += pairs
             lines.append(f"| {line.label} | {len(pairs)} | {correlation(pairs):.2f} |")
     lines += [
         f"| all together | {len(pooled)} | {correlation(pooled):.2f} |",
         "",
-        f"*Base {', '.join(sorted(bases))}. Records: `results/lab/main.jsonl`.*",
+        f"*Base {bases_of(record)}. Records: `results/lab/main.jsonl`.*",
     ]
     return "\n".join(lines)
 

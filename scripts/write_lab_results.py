@@ -17,7 +17,7 @@ from clusterns.lab.records import Record
 from clusterns.lab.tables import differences_table, scores_table
 from clusterns.tables import Table
 from lab_findings import budget, clusters, searches
-from record_run import base_of
+from record_run import bases_of
 
 ROOT = Path(__file__).parents[1]
 RECORDS = ROOT / "results" / "lab"
@@ -66,7 +66,7 @@ def verdicts(records: list[Record]) -> Table:
                     f"{one.first} over {one.second}",
                     [
                         f"[{record.name}](#{record.name})",
-                        bases(record),
+                        bases_of(record),
                         None if printed is None else f"{printed:+.2f}",
                         f"{one.points:+.2f}",
                         f"{wins} of {one.seeds}",
@@ -133,15 +133,9 @@ def made(record: Record) -> str:
     corpora = {str(result["corpus"]) for result in results}
     return (
         f"*{len(results)} cells, budget {record.budget}, {duration(seconds)} of processor time; base "
-        f"{bases(record)}; text {', '.join(sorted(corpora))}; {', '.join(sorted(versions))}. "
+        f"{bases_of(record)}; text {', '.join(sorted(corpora))}; {', '.join(sorted(versions))}. "
         f"Record: `results/lab/{record.name}.jsonl`.*\n"
     )
-
-
-def bases(record: Record) -> str:
-    """What its cells started from."""
-    found = {base_of(one.result) for line in record.lines for one in line.outcomes}
-    return ", ".join(sorted(found))
 
 
 if __name__ == "__main__":
