@@ -38,17 +38,22 @@ def test_permutations_of_signs(seeds: int) -> None:
     assert permutation_p([1.0], [0.0]) is None
 
 
+def keep_answers(run: Path, label: str, seed: int, noise: float) -> float:
+    """Keep the answers of a model that says gold and so much noise, and give its score."""
+    random = np.random.default_rng([seed, *label.encode()])
+    answers = (GOLD + noise * random.normal(size=300)).astype(np.float32)
+    found = {"STS12": SetResult(0, "Spearman", 300, 0, digest=PAIRS.digest)}
+    kept = Kept("sts", "STS12", PAIRS.digest, label, {}, {}, {}, found, items={"sts": answers})
+    kept.write(run / "evaluation")
+    return 100 * float(spearmanr(answers, GOLD).statistic)
+
+
 def line(label: str, folder: Path, noises: dict[int, float]) -> Line:
     """A line whose model of each seed answers with gold and so much noise."""
     outcomes = []
     for seed, noise in noises.items():
         run = folder / f"{label}-{seed}"
-        random = np.random.default_rng([seed, *label.encode()])
-        answers = (GOLD + noise * random.normal(size=300)).astype(np.float32)
-        found = {"STS12": SetResult(0, "Spearman", 300, 0, digest=PAIRS.digest)}
-        kept = Kept("sts", "STS12", PAIRS.digest, label, {}, {}, {}, found, items={"sts": answers})
-        kept.write(run / "evaluation")
-        value = 100 * float(spearmanr(answers, GOLD).statistic)
+        value = keep_answers(run, label, seed, noise)
         result = {"suites": {"sts": {}}, "values": {"sts/Avg.": value, "dev": value}}
         outcomes.append(Outcome(seed, result, {}, run))
     return Line(label, label, outcomes=outcomes)

@@ -25,14 +25,12 @@ EXPERIMENT = Experiment.model_validate(
 
 
 def make(folder: Path) -> Record:
-    run = folder / "home" / "run"
-    run.mkdir(parents=True)
-    (run / "recipe.yaml").write_text(f"base: {folder}/base\ntemperature: 0.05\n")
     result = {
         "corpus": f"{folder}/text.txt", "record": {"command": ["clusterns", f"{folder}/cell"]},
-        "values": {"dev": 50.0}, "processor_seconds": 3.0,
+        "values": {"dev": 50.0}, "processor_seconds": 3.0, "suites": {},
+        "resolved": {"base": f"{folder}/base", "temperature": 0.05},
     }  # fmt: skip
-    outcome = Outcome(1, result, {"loss": [(5, 1.5), (10, 1.0)]}, run)
+    outcome = Outcome(1, result, {"loss": [(5, 1.5), (10, 1.0)]})
     lines = [
         Line("A, sigma 0.2", "A", {"sigma": 0.2}, outcomes=[outcome], missing={2: "the disk is full"}),
         Line("B, sigma 0.2", "B", {"sigma": 0.2}, "SimCSE-BERT-base", outcomes=[outcome]),

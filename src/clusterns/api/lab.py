@@ -46,16 +46,15 @@ def run_cell(folder: Path) -> None:
                 order["corpus"], run.path, recipe=order["recipe"], settings=order["settings"]
             )
         trained = plan.run(quiet=True)
+        earlier = folder / "result.json"
+        before = read_json(earlier)["suites"] if earlier.is_file() else {}
+        # A result without a run was restored from a record: its answers are not those of this model's folder.
+        asked = order["suites"] if resumed else dict.fromkeys([*before, *order["suites"]])
         judged = {
             suite: evaluate(run.path, suite, seeds=order["kmeans_seeds"], quiet=True)
-            for suite in order["suites"]
+            for suite in asked
         }
-        earlier = folder / "result.json"
-        before = read_json(earlier) if earlier.is_file() else {"suites": {}}
-        suites = {
-            **before["suites"],
-            **{name: _plain(results, name) for name, results in judged.items()},
-        }
+        suites = {**before, **{name: _plain(results, name) for name, results in judged.items()}}
         write_json(
             folder / "result.json",
             {

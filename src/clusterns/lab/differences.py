@@ -48,6 +48,8 @@ class Difference:
     p_rows: float | None = None
     adjusted_rows: float | None = None
     rounds: int = 0
+    seeds_rows: int = 0
+    """Of how many seeds both have their answers row by row at hand."""
 
     @property
     def least_p_seeds(self) -> float:
@@ -127,11 +129,11 @@ def _over_rows(
     suite, _, name = value.partition("/")
     wanted = {label for one in differences for label in (one.first, one.second)}
     models = {
-        (line.label, one.seed): read_results(one.run)[0]
+        (line.label, one.seed): read_results(one.answers)[0]
         for line in lines
         if line.label in wanted
         for one in line.outcomes
-        if one.run is not None and suite in one.result["suites"]
+        if one.answers is not None and suite in one.result["suites"]
     }
     samples = _samples(list(models.values()), suite, name, enough_rounds(len(differences)), find)
     if samples is None:
@@ -171,5 +173,6 @@ def _with_rows(one: Difference, columns: Mapping[tuple[str, int], Floats]) -> Di
     gaps = np.mean([columns[one.first, s] - columns[one.second, s] for s in seeds], axis=0)
     low, high = np.percentile(gaps[1:], [2.5, 97.5])
     return replace(
-        one, low=float(low), high=float(high), p_rows=two_sided_p(gaps[1:]), rounds=len(gaps) - 1
-    )
+        one, low=float(low), high=float(high), p_rows=two_sided_p(gaps[1:]), rounds=len(gaps) - 1,
+        seeds_rows=len(seeds),
+    )  # fmt: skip

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from clusterns.lab.cells import Cell
 from clusterns.lab.engines.program import reason
 from clusterns.lab.experiment import Experiment
@@ -15,6 +17,9 @@ from clusterns.lab.experiment import Experiment
 Curve = list[tuple[int, float]]
 # What of metrics.jsonl is no curve over the steps that anyone looks at.
 NO_CURVE = {"step", "epoch", "learning_rate", "event", "eval_runtime"}
+# A cell that was restored from a record has its curves in its result, and its answers beside it.
+CURVES = "curves"
+ANSWERS = "answers.json"
 
 
 @dataclass(frozen=True)
@@ -23,11 +28,11 @@ class Outcome:
 
     seed: int
     result: Mapping[str, Any]
-    """All of its result.json."""
+    """All of its result.json, and every setting of the run as `resolved`."""
     curves: Mapping[str, Curve]
     """(step, value) by the key of metrics.jsonl; scores x100."""
-    run: Path | None = None
-    """Its run folder, where it is at hand."""
+    answers: Path | None = None
+    """Where its answers lie row by row: its run folder, or a file of results. None: not at hand."""
 
     @property
     def values(self) -> Mapping[str, float]:
@@ -78,8 +83,16 @@ def gather(experiment: Experiment, cells: Sequence[Cell]) -> list[Line]:
 
 
 def _outcome(cell: Cell) -> Outcome:
+    result = cell.result or {}
+    if CURVES in result:  # restored from a record: there is no run
+        answers = cell.folder / ANSWERS
+        return Outcome(cell.seed, result, result[CURVES], answers if answers.is_file() else None)
     run = cell.folder / "run"
-    return Outcome(cell.seed, cell.result or {}, read_curves(run / "metrics.jsonl"), run)
+    recipe = run / "recipe.yaml"
+    resolved = yaml.safe_load(recipe.read_text("utf-8")) if recipe.is_file() else None
+    return Outcome(
+        cell.seed, {**result, "resolved": resolved}, read_curves(run / "metrics.jsonl"), run
+    )
 
 
 def _why(cell: Cell) -> str:

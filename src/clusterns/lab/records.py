@@ -1,26 +1,28 @@
 """Records of experiments, small enough to be committed: all numbers, no vectors, nobody's paths.
 
-    results/lab/main.jsonl    what was asked and how the tests came out, then a line for each cell
+    results/lab/main.jsonl                  what was asked, how the tests came out, then a line for each cell
+    results/lab/answers/simcse-1-0f3a.npz   what the model of a cell answered, row by row
 
-Tables and figures are drawn from a record as from the cells themselves.
+Tables and figures are drawn from a record as from the cells themselves, and a lab goes on from it
+(:mod:`clusterns.lab.restore`).
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from clusterns.errors import UserError
+from clusterns.evaluation.results.results import write_items
+from clusterns.evaluation.results.store import read_results
 from clusterns.files import whole_file
 from clusterns.lab.differences import Difference
 from clusterns.lab.experiment import Experiment
-from clusterns.lab.findings import Line, Outcome
+from clusterns.lab.findings import CURVES, Line, Outcome
 
 FOLDERS = re.compile(r"(?<![^\s'\"(=])/(?:[^/\s'\"]+/)*")
 
@@ -36,7 +38,10 @@ class Record:
     differences: Sequence[Difference]
 
     def write(self, folder: Path) -> Path:
-        """Write it to ``folder/NAME.jsonl``."""
+        """Write it to ``folder/NAME.jsonl``, after the answers, so that it never stands without them."""
+        for line in self.lines:
+            for one in line.outcomes:
+                _write_answers(one, folder)
         path = folder / f"{self.name}.jsonl"
         head = {
             "budget": self.budget,
@@ -54,8 +59,7 @@ class Record:
             "differences": [one.plain() for one in self.differences],
         }
         cells = [
-            {"line": line.label, "seed": one.seed, **one.result, "resolved": _resolved(one)}
-            | {"curves": one.curves}
+            {"line": line.label, "seed": one.seed, **one.result, CURVES: one.curves}
             for line in self.lines
             for one in line.outcomes
         ]
@@ -74,7 +78,7 @@ class Record:
             lines = []
             for line in head["lines"]:
                 own = [cell for cell in cells if cell["line"] == line["label"]]
-                outcomes = [Outcome(cell["seed"], cell, cell["curves"]) for cell in own]
+                outcomes = [Outcome(cell["seed"], cell, cell[CURVES]) for cell in own]
                 missing = {int(seed): why for seed, why in line.pop("missing").items()}
                 lines.append(Line(**line, outcomes=outcomes, missing=missing))
             return cls(
@@ -88,12 +92,23 @@ class Record:
             raise UserError(f"{path} is no record of an experiment: {error}.") from error
 
 
-def _resolved(one: Outcome) -> dict[str, Any] | None:
-    """Every setting of the run; of one that was read from a record, as it stands there."""
-    if one.run is None:
-        return one.result.get("resolved")
-    file = one.run / "recipe.yaml"
-    return yaml.safe_load(file.read_text("utf-8")) if file.is_file() else None
+def cell_name(result: Mapping[str, Any]) -> str:
+    """The folder that a result was made in: the last word of the command that made it."""
+    return Path(result["record"]["command"][-1]).name
+
+
+def answers_file(folder: Path, name: str) -> Path:
+    """Where a folder of records has the answers of a cell."""
+    return folder / "answers" / f"{name}.npz"
+
+
+def _write_answers(one: Outcome, folder: Path) -> None:
+    if one.answers is None or not one.result["suites"]:
+        return
+    items = read_results(one.answers)[0].items
+    own = {key: rows for key, rows in items.items() if key.split("/")[0] in one.result["suites"]}
+    if own:
+        write_items(answers_file(folder, cell_name(one.result)), own)
 
 
 def without_folders(value: Any) -> Any:

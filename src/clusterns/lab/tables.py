@@ -164,6 +164,15 @@ def _tests(differences: Sequence[Difference]) -> list[str]:
             f"adjusted likewise ({sum(one.p_rows is not None for one in differences)}); the intervals are of "
             "one comparison each."
         )
+        fewer = [
+            f"{one.first} over {one.second} (of {one.seeds_rows})"
+            for one in differences
+            if one.p_rows is not None and one.seeds_rows < one.seeds
+        ]
+        if fewer:
+            notes.append(
+                f"The answers row by row of fewer seeds are at hand for {'; '.join(fewer)}."
+            )
     else:
         notes.append(
             "No test over rows: the answers row by row or the gold scores are not at hand."

@@ -6,6 +6,7 @@ import typer
 
 from clusterns.cli.common import common
 from clusterns.cli.lab.draw import figures, table
+from clusterns.cli.lab.restore import restore
 from clusterns.cli.lab.run import cell, list_experiments, run
 from clusterns.cli.lab.search import search
 
@@ -20,6 +21,6 @@ def _group() -> None:
 
 
 lab.command("list")(common(list_experiments))
-for command in (run, table, figures, search):
+for command in (run, table, figures, restore, search):
     lab.command()(common(command))
 lab.command(hidden=True)(common(cell))

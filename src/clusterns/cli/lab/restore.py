@@ -1,0 +1,43 @@
+"""``clusterns lab restore``: go on from records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clusterns.cli.lab.options import LAB, LabFolder
+
+
+def restore(
+    records: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Records of experiments (.jsonl), or folders of them.",
+            metavar="RECORDS",
+            show_default=False,
+        ),
+    ],
+    lab: LabFolder = LAB,
+) -> None:
+    """Put the cells of records into a lab, so that only what they lack is run.
+
+    The rows of this project's own tables, to compare yours with:
+
+    clusterns lab restore results/lab
+
+    Then:   clusterns lab run mine.yaml
+    """
+    from clusterns.console import answers
+    from clusterns.lab.restore import restore as put_back
+
+    told = put_back(records, lab.resolve())
+    answers.print(f"{told.cells} cells put into {lab}.", soft_wrap=True)
+    if told.there:
+        answers.print(f"{told.there} were there already.")
+    if told.without_answers:
+        answers.print(
+            f"{told.without_answers} have no answers row by row: they are left out of the tests over rows.",
+            soft_wrap=True,
+        )

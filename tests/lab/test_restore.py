@@ -1,0 +1,132 @@
+"""A lab that goes on from records: nothing that is on record runs again, and the tables are the same."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from clusterns.errors import UserError
+from clusterns.evaluation.data.sets import ScoredPairs
+from clusterns.evaluation.results.results import SetResult
+from clusterns.files import read_json, write_json
+from clusterns.lab.cells import Cell, cells_of
+from clusterns.lab.differences import Difference, find_differences
+from clusterns.lab.experiment import Experiment, load_experiment
+from clusterns.lab.findings import Line, gather
+from clusterns.lab.records import Record
+from clusterns.lab.restore import restore
+from clusterns.lab.tables import differences_table, scores_table
+from tests.lab.small_lab import command, fill, scores, write
+from tests.lab.test_differences import PAIRS, keep_answers
+
+RESULT = {
+    "metric": "STS-B_spearman", "processor_seconds": 3.0, "settings": {"method": "simcse"},
+    "run": {"steps": 8}, "record": {"versions": {}},
+}  # fmt: skip
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> Experiment:
+    values = {"seeds": 2, "evaluate": ["sts"], "compare_by": "sts/Avg."}
+    return load_experiment(str(write(fill(tmp_path), tmp_path / "base", **values)))
+
+
+@pytest.fixture
+def cells(tmp_path: Path, experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
+    """Cells as they are after they have run, with answers row by row."""
+    monkeypatch.setattr("clusterns.lab.cells._identity_of_base", lambda base: "a base")
+    found = cells_of(experiment, tmp_path / "lab", "small")
+    for number, cell in enumerate(found):
+        value = keep_answers(cell.folder / "run", cell.line, cell.seed, 1.0 + number)
+        sets = {"STS12": asdict(SetResult(value, "Spearman", 300, 0, digest=PAIRS.digest))}
+        (cell.folder / "run" / "metrics.jsonl").write_text('{"step": 5, "loss": 1.5}\n')
+        (cell.folder / "run" / "recipe.yaml").write_text("temperature: 0.05\n")
+        result = {
+            **RESULT, "corpus": cell.corpus, "suites": {"sts": {"sets": sets, "settings": {}, "seconds": 1.0}},
+            "values": {"dev": value, "base": 1.0, "sts/Avg.": value},
+        }  # fmt: skip
+        result["record"] = {"command": ["clusterns", "lab", "cell", str(cell.folder)]}
+        write_json(cell.folder / "result.json", result)
+    return found
+
+
+def find(name: str) -> ScoredPairs:
+    return PAIRS
+
+
+def differences(experiment: Experiment, lines: list[Line]) -> list[Difference]:
+    return find_differences(experiment.compare, experiment.compare_by, lines, find)
+
+
+def test_tables_tests_and_records_are_those_of_the_lab_that_ran(
+    tmp_path: Path, experiment: Experiment, cells: list[Cell]
+) -> None:
+    lines = gather(experiment, cells)
+    tested = differences(experiment, lines)
+    assert tested[0].p_rows is not None
+    assert tested[0].seeds_rows == 2
+    kept = Record("mine", "small", experiment, lines, tested).write(tmp_path / "records")
+    told = restore([kept], tmp_path / "other")
+    assert (told.cells, told.there, told.without_answers) == (4, 0, 0)
+    again = cells_of(experiment, tmp_path / "other", "small")
+    assert all(cell.is_done for cell in again)
+    restored = gather(experiment, again)
+    assert scores_table(experiment, restored).markdown() == (
+        scores_table(experiment, lines).markdown()
+    )
+    assert differences(experiment, restored) == tested
+    second = Record("mine", "small", experiment, restored, tested).write(tmp_path / "second")
+    assert second.read_bytes() == kept.read_bytes()
+    names = [sorted(f.glob("answers/*")) for f in (kept.parent, second.parent)]
+    assert [f.name for f in names[0]] == [f.name for f in names[1]]
+    assert len(names[0]) == 4
+    assert [f.read_bytes() for f in names[0]] == [f.read_bytes() for f in names[1]]
+    assert restore([tmp_path / "records"], tmp_path / "other").there == 4
+
+
+def test_what_has_no_answers_is_left_out_of_the_tests_over_rows(
+    tmp_path: Path, experiment: Experiment, cells: list[Cell]
+) -> None:
+    lines = gather(experiment, cells)
+    kept = Record("mine", "small", experiment, lines, []).write(tmp_path / "records")
+    first = next(cell for cell in cells if cell.seed == 1)
+    (kept.parent / "answers" / f"{first.folder.name}.npz").unlink()
+    assert restore([kept], tmp_path / "other").without_answers == 1
+    restored = gather(experiment, cells_of(experiment, tmp_path / "other", "small"))
+    (one,) = differences(experiment, restored)
+    assert (one.seeds, one.seeds_rows) == (2, 1)
+    assert "fewer seeds are at hand for ClusterNS over SimCSE (of 1)." in (
+        differences_table(experiment, [one]).markdown()
+    )
+
+
+def test_what_holds_no_records_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="holds no records"):
+        restore([tmp_path], tmp_path / "lab")
+    with pytest.raises(UserError, match="is no record of an experiment"):
+        restore([tmp_path / "none.jsonl"], tmp_path / "lab")
+
+
+def test_only_what_a_record_lacks_is_run(tmp_path: Path, tiny_bert: Path) -> None:
+    file = write(fill(tmp_path), tiny_bert)
+    first, second = tmp_path / "first", tmp_path / "second"
+    subprocess.run(command("run", file, "--output", first, "--only", "SimCSE"), check=True)
+    experiment = load_experiment(str(file))
+    lines = gather(experiment, cells_of(experiment, first, "small"))
+    kept = Record("mine", "small", experiment, lines, []).write(tmp_path / "records")
+    subprocess.run(command("restore", kept, "--lab", second), check=True)
+    subprocess.run(command("run", file, "--output", second), check=True)
+    assert len(scores(second)) == 2
+    assert scores(first).items() <= scores(second).items()
+    ran = {path.parent.name for path in second.glob("cells/*/run")}
+    assert [name.split("-")[0] for name in ran] == ["clusterns"]
+    # A restored cell that is asked for more than it has is trained, and is what it was.
+    (name,) = scores(first)
+    order = read_json(first / "cells" / name / "cell.json")
+    write_json(second / "cells" / name / "cell.json", order)
+    subprocess.run(command("cell", second / "cells" / name), check=True)
+    assert (second / "cells" / name / "run" / "model").is_dir()
+    assert scores(second)[name] == scores(first)[name]
