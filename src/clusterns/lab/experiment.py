@@ -121,6 +121,8 @@ class Experiment(Settings):
         default_factory=lambda: TableDrawing.model_validate({"suite": "sts"})
     )
     """The columns of the table."""
+    cases: int = Field(0, ge=0)
+    """So many clusters of sentences are shown below the table, for each row."""
     compare: list[tuple[str, str]] = []
     """Pairs of rows whose difference is tested, the one that should win first."""
     compare_by: str = "sts/Avg."

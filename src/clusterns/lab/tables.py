@@ -167,7 +167,7 @@ def _tests(differences: Sequence[Difference]) -> list[str]:
         fewer = [
             f"{one.first} over {one.second} (of {one.seeds_rows})"
             for one in differences
-            if one.p_rows is not None and one.seeds_rows < one.seeds
+            if 0 < one.seeds_rows < one.seeds
         ]
         if fewer:
             notes.append(

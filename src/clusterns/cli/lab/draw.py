@@ -79,6 +79,12 @@ def table(
             found.compare, found.compare_by, lines, EvaluationData().pairs
         )
         tables.append(differences_table(found, differences))
+    if found.cases:
+        from clusterns.cli.quiet import quiet_libraries
+        from clusterns.lab.cases import case_tables
+
+        quiet_libraries()
+        tables += case_tables(cells, found.cases)
     text = tables_as(form, tables)
     if output is None:
         answers.print(text, soft_wrap=True, end="")

@@ -1,0 +1,33 @@
+"""A case study shows sentences of the text with the models that are at hand."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from clusterns.lab.cases import CENTRAL, case_tables
+from clusterns.lab.cells import cells_of
+from clusterns.lab.experiment import load_experiment
+from tests.lab.small_lab import command, fill, write
+
+
+def test_clusters_of_every_row_that_has_a_model(tmp_path: Path, tiny_bert: Path) -> None:
+    file, lab = write(fill(tmp_path), tiny_bert, cases=2), tmp_path / "lab"
+    subprocess.run(command("run", file, "--output", lab, "--only", "SimCSE"), check=True)
+    cells = cells_of(load_experiment(str(file)), lab, "small")
+    (table,) = case_tables(cells, 2)
+    assert table.title == "Clusters of SimCSE, seed 1"
+    assert len(table.rows) == 2 * CENTRAL
+    lines = (tmp_path / "corpus.txt").read_text("utf-8").splitlines()
+    assert {row[-1] for _, row in table.rows} <= set(lines)
+    sizes = [int(str(row[0])) for _, row in table.rows if row[0] is not None]
+    assert len(sizes) == 2
+    assert sizes[0] >= sizes[1] > 0
+    shown = subprocess.run(
+        command("table", file, "--lab", lab, "--only", "SimCSE"), check=True, capture_output=True, text=True
+    )  # fmt: skip
+    assert "### Clusters of SimCSE, seed 1" in shown.stdout
+    # A cell without its model, as a record gives it, has nothing to show.
+    (done,) = (cell for cell in cells if cell.is_done)
+    (done.folder / "run").rename(tmp_path / "elsewhere")
+    assert case_tables(cells, 2) == []
