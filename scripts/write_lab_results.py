@@ -16,7 +16,7 @@ from clusterns.lab.figures import draw
 from clusterns.lab.records import Record
 from clusterns.lab.tables import differences_table, scores_table
 from clusterns.tables import Table
-from lab_findings import budget, clusters, searches
+from lab_findings import budget, clusters, loss, searches
 from record_run import bases_of
 
 ROOT = Path(__file__).parents[1]
@@ -48,7 +48,7 @@ def write(records: Path, docs: Path) -> None:
     found.sort(key=lambda one: order.index(one.name) if one.name in order else len(order))
     if found:
         parts = [HEAD, verdicts(found).markdown()]
-        parts += [part(records, docs) for part in (clusters, budget, searches)]
+        parts += [part(records, docs) for part in (clusters, loss, budget, searches)]
         parts += [section(one, docs) for one in found]
         (docs / "results.md").write_text("\n".join(filter(None, parts)), "utf-8")
 
