@@ -31,9 +31,9 @@ are as printed there, for BERT-base or RoBERTa-base and the full budget: only di
 ## What holds here
 
 A claim *holds* where the first row wins in every one of at least three seeds and the difference is significant over
-the rows of the test sets (p at most 5 %, corrected); it is *reversed* where both are so the other way round; else it is
-*not shown*. Few seeds cannot make a difference significant over seeds, whatever it is: the tables below say how far
-they can.
+the rows of the test sets (p at most 5 %, corrected, with the answers of at least three seeds at hand); it is *reversed*
+where both are so the other way round; else it is *not shown*. Few seeds cannot make a difference significant over
+seeds, whatever it is: the tables below say how far they can.
 """
 
 
@@ -98,7 +98,8 @@ def judge(record: Record, one: Difference) -> tuple[int, str]:
     seeds = first.keys() & second.keys()
     wins = sum(first[seed] > second[seed] for seed in seeds)
     significant = one.adjusted_rows is not None and one.adjusted_rows <= LEVEL
-    if len(seeds) < FEWEST_SEEDS:
+    # Records from before this was counted had the answers of all seeds.
+    if min(len(seeds), one.seeds_rows or one.seeds) < FEWEST_SEEDS:
         return wins, "not shown"
     if significant and wins == len(seeds) and one.points > 0:
         return wins, "holds"

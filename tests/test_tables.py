@@ -45,6 +45,8 @@ def test_html_is_a_page_in_which_text_is_text(tmp_path: Path) -> None:
 def test_words_of_a_cell_are_escaped_in_latex() -> None:
     table = Table("T", ["x"], [("a", ["5 % ≤ b_c"])])
     assert r"a & 5 \% $\le$ b\_c \\" in table.latex()
+    table.rows = [("a", ["3^2 ~ x"])]
+    assert r"a & 3\textasciicircum{}2 \textasciitilde{} x \\" in table.latex()
 
 
 def test_words_in_cells() -> None:

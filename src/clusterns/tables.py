@@ -205,4 +205,5 @@ def _markdown_line(cells: Sequence[str]) -> str:
 def _latex(text: str) -> str:
     for character in "\\&%$#_{}":
         text = text.replace(character, "\\" + character)
-    return text.replace("\\\\", r"\textbackslash ").replace("≤", r"$\le$")
+    text = text.replace("\\\\", r"\textbackslash ").replace("≤", r"$\le$")
+    return text.replace("^", r"\textasciicircum{}").replace("~", r"\textasciitilde{}")

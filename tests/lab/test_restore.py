@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from clusterns.api.lab import run_cell
 from clusterns.errors import UserError
 from clusterns.evaluation.data.sets import ScoredPairs
-from clusterns.evaluation.results.results import SetResult
+from clusterns.evaluation.results.results import Results, SetResult, SuiteResult
 from clusterns.files import read_json, write_json
 from clusterns.lab.cells import Cell, cells_of
 from clusterns.lab.differences import Difference, find_differences
 from clusterns.lab.experiment import Experiment, load_experiment
 from clusterns.lab.findings import Line, gather
 from clusterns.lab.records import Record
-from clusterns.lab.restore import restore
+from clusterns.lab.restore import Restored, restore
 from clusterns.lab.tables import differences_table, scores_table
+from clusterns.training.folder import RunFolder
 from tests.lab.small_lab import command, fill, scores, write
 from tests.lab.test_differences import PAIRS, keep_answers
 
@@ -103,11 +109,74 @@ def test_what_has_no_answers_is_left_out_of_the_tests_over_rows(
     )
 
 
+def test_of_two_records_the_one_with_more_counts_and_completes_what_is_there(
+    tmp_path: Path, experiment: Experiment, cells: list[Cell]
+) -> None:
+    kept = Record("mine", "small", experiment, gather(experiment, cells), [])
+    whole, bare = kept.write(tmp_path / "a"), kept.write(tmp_path / "b")
+    for file in bare.parent.glob("answers/*"):
+        file.unlink()
+    assert restore([bare], tmp_path / "other").without_answers == 4
+    assert restore([whole, bare], tmp_path / "other") == Restored(4, 0, 0)
+    assert restore([whole, bare], tmp_path / "other") == Restored(0, 4, 0)
+    # What has run is left alone.
+    before = {cell.name: cell.result for cell in cells}
+    assert restore([whole], tmp_path / "lab") == Restored(0, 4, 0)
+    assert {cell.name: cell.result for cell in cells} == before
+
+
 def test_what_holds_no_records_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no records"):
         restore([tmp_path], tmp_path / "lab")
-    with pytest.raises(UserError, match="is no record of an experiment"):
-        restore([tmp_path / "none.jsonl"], tmp_path / "lab")
+    done = subprocess.run(
+        command("restore", tmp_path / "none.jsonl", "--lab", tmp_path / "lab"),
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "cannot read the record" in done.stderr
+    assert not (tmp_path / "lab").exists()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("record", {"command": ["clusterns", "lab", "cell", "a/.."]}, "no name of a cell"),
+        ("record", {"command": ["clusterns", "lab", "cell", ""]}, "no name of a cell"),
+        ("record", {"command": []}, "is not whole"),
+        ("record", {}, "is not whole: 'command'"),
+        ("suites", None, "is not whole"),
+        ("suites", {"sts": {}}, "is not whole: 'sets'"),
+        ("values", ..., "is not whole: 'values'"),
+    ],
+)
+def test_a_cell_that_is_not_whole_is_refused_and_nothing_is_written(
+    tmp_path: Path, experiment: Experiment, cells: list[Cell], key: str, value: Any, said: str
+) -> None:
+    kept = Record("mine", "small", experiment, gather(experiment, cells), [])
+    path = kept.write(tmp_path / "records")
+    head, *lines = path.read_text("utf-8").splitlines()
+    last = json.loads(lines[-1])
+    if value is ...:
+        del last[key]
+    else:
+        last[key] = value
+    path.write_text("\n".join([head, *lines[:-1], json.dumps(last)]), "utf-8")
+    with pytest.raises(UserError, match=said):
+        restore([path], tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b[: len(b) // 2], lambda b: b"no zip"])
+def test_damaged_answers_are_refused_and_nothing_is_written(
+    tmp_path: Path, experiment: Experiment, cells: list[Cell], damage: Callable[[bytes], bytes]
+) -> None:
+    kept = Record("mine", "small", experiment, gather(experiment, cells), [])
+    path = kept.write(tmp_path / "records")
+    file = sorted(path.parent.glob("answers/*"))[-1]
+    file.write_bytes(damage(file.read_bytes()))
+    with pytest.raises(UserError, match="is broken"):
+        restore([path], tmp_path / "other")
+    assert not (tmp_path / "other").exists()
 
 
 def test_only_what_a_record_lacks_is_run(tmp_path: Path, tiny_bert: Path) -> None:
@@ -130,3 +199,43 @@ def test_only_what_a_record_lacks_is_run(tmp_path: Path, tiny_bert: Path) -> Non
     subprocess.run(command("cell", second / "cells" / name), check=True)
     assert (second / "cells" / name / "run" / "model").is_dir()
     assert scores(second)[name] == scores(first)[name]
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_restored_cell_is_judged_anew_with_its_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool
+) -> None:
+    """On all that the record had, too, or its answers would lie nowhere; also after a kill."""
+    asked: list[str] = []
+
+    def judge(run: Path, suite: str, **options: Any) -> Results:
+        asked.append(suite)
+        return Results(suite, suites={suite: SuiteResult({})})
+
+    folder = tmp_path / "cells" / "simcse-1-0123456789"
+    ended = SimpleNamespace(
+        metric="m", base_score=0.1, best_score=0.2, best_step=1, clustering_started_at=None
+    )
+    plan = SimpleNamespace(run=lambda quiet: SimpleNamespace(result=ended))
+    monkeypatch.setattr("clusterns.api.lab.evaluate", judge)
+    monkeypatch.setattr("clusterns.api.lab.plan_training", lambda *a, **k: plan)
+    for file in ("results.json", *(("run.json",) if killed else ())):
+        write_json(folder / "run" / file, {})
+    if not killed:
+        monkeypatch.setattr(RunFolder, "record", {})
+    order = {
+        "corpus": "c",
+        "recipe": "default",
+        "settings": {},
+        "suites": ["geometry"],
+        "kmeans_seeds": 1,
+    }
+    write_json(folder / "cell.json", order)
+    write_json(folder / "result.json", {"suites": {"sts": {}}, "curves": {}})
+    run_cell(folder)
+    assert asked == ["sts", "geometry"]
+    # Now it has run here: what it was judged on stays, and only more is asked for.
+    asked.clear()
+    run_cell(folder)
+    assert asked == ["geometry"]
+    assert set(read_json(folder / "result.json")["suites"]) == {"sts", "geometry"}

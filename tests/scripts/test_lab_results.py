@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import runpy
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,12 @@ def test_what_holds_is_said_with_the_papers_difference(
         line("Random clusters", {1: 49.0, 2: 50.0, 3: 51.0}, "random clusters"),
         line("SimCSE", {1: 49.0, 2: 50.0}, "SimCSE"),
     ]
+    few = Difference(
+        "ClusterNS", "Without false negatives", 1.0, 3, adjusted_rows=0.02, seeds_rows=2
+    )
+    only = Record("ablations", "small", load_experiment("ablations"), lines, [few])
+    assert script["judge"](only, few) == (3, "not shown")
+    assert script["judge"](only, replace(few, seeds_rows=3)) == (3, "holds")
     rows = {"p_seeds": 0.5, "adjusted_seeds": 1.0, "low": 0.0, "high": 1.0, "rounds": 1000}
     differences = [
         Difference("ClusterNS", "Without false negatives", 1.0, 3, p_rows=0.01, adjusted_rows=0.02, **rows),

@@ -12,6 +12,7 @@ from clusterns.api.evaluate import evaluate
 from clusterns.api.plan import plan_training
 from clusterns.errors import UserError
 from clusterns.files import read_json, write_json
+from clusterns.lab.cells import is_restored
 from clusterns.locks import locked
 from clusterns.record import make_record
 from clusterns.training.folder import RunFolder
@@ -47,9 +48,10 @@ def run_cell(folder: Path) -> None:
             )
         trained = plan.run(quiet=True)
         earlier = folder / "result.json"
-        before = read_json(earlier)["suites"] if earlier.is_file() else {}
-        # A result without a run was restored from a record: its answers are not those of this model's folder.
-        asked = order["suites"] if resumed else dict.fromkeys([*before, *order["suites"]])
+        known = read_json(earlier) if earlier.is_file() else {"suites": {}}
+        before = known["suites"]
+        # What was restored from a record was not judged with this run: its answers are to lie here, too.
+        asked = dict.fromkeys([*(before if is_restored(known) else ()), *order["suites"]])
         judged = {
             suite: evaluate(run.path, suite, seeds=order["kmeans_seeds"], quiet=True)
             for suite in asked

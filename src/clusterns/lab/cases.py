@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from clusterns.console import say
 from clusterns.corpus.prepare import prepare_corpus
 from clusterns.lab.cells import Cell
 from clusterns.look.sentences import index_of
@@ -25,12 +26,16 @@ SEED = 0
 
 
 def case_tables(cells: Sequence[Cell], shown: int) -> list[Table]:
-    """The largest clusters of the text for the first seed of every line whose model is here."""
-    first: dict[str, Cell] = {}
+    """The largest clusters of the text for every line, with the first of its seeds whose model is here."""
+    here: dict[str, Cell] = {}
     for cell in cells:
-        if cell.is_done and RunFolder(cell.folder / "run").is_run:
-            first.setdefault(cell.line, cell)
-    return [_table(cell, shown) for cell in first.values()]
+        if RunFolder(cell.folder / "run").is_finished:
+            here.setdefault(cell.line, cell)
+    for line in dict.fromkeys(cell.line for cell in cells if cell.line not in here):
+        say(
+            f"{line}: no model is here; a record has none. Run the cell in another folder of a lab."
+        )
+    return [_table(cell, shown) for cell in here.values()]
 
 
 def _table(cell: Cell, shown: int) -> Table:

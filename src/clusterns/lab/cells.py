@@ -5,6 +5,9 @@
                                      log.txt       what the cell said
                                      result.json   what came out, written whole at the end
 
+One that was restored from a record has its curves in result.json, and in place of run/ and log.txt what the
+model answered row by row (answers.json, answers.npz).
+
 The digits stand for all that decides the numbers: the resolved recipe, the base and the text. So a cell
 that several experiments have is run once, and one that was changed is another one.
 """
@@ -29,6 +32,8 @@ from clusterns.training.folder import NO_MATTER
 from clusterns.training.recipe import DEFAULT_RECIPE, load_recipe
 
 CELLS = "cells"
+CURVES = "curves"
+ANSWERS = "answers.json"
 WIKIPEDIA_FILE = Path("wiki") / "enwiki_1m.txt.xz"
 
 
@@ -80,6 +85,11 @@ class Cell:
                 "kmeans_seeds": self.kmeans_seeds,
             },
         )
+
+
+def is_restored(result: Mapping[str, Any]) -> bool:
+    """Whether a result was put here from a record, without a run."""
+    return CURVES in result
 
 
 def cells_of(

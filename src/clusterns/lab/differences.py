@@ -135,6 +135,7 @@ def _over_rows(
         for one in line.outcomes
         if one.answers is not None and suite in one.result["suites"]
     }
+    models = {key: one for key, one in models.items() if suite in one.suites}
     samples = _samples(list(models.values()), suite, name, enough_rounds(len(differences)), find)
     if samples is None:
         return differences

@@ -10,16 +10,14 @@ from typing import Any
 
 import yaml
 
-from clusterns.lab.cells import Cell
+from clusterns.evaluation.results.store import FOLDER as EVALUATION
+from clusterns.lab.cells import ANSWERS, CURVES, Cell, is_restored
 from clusterns.lab.engines.program import reason
 from clusterns.lab.experiment import Experiment
 
 Curve = list[tuple[int, float]]
 # What of metrics.jsonl is no curve over the steps that anyone looks at.
 NO_CURVE = {"step", "epoch", "learning_rate", "event", "eval_runtime"}
-# A cell that was restored from a record has its curves in its result, and its answers beside it.
-CURVES = "curves"
-ANSWERS = "answers.json"
 
 
 @dataclass(frozen=True)
@@ -84,14 +82,15 @@ def gather(experiment: Experiment, cells: Sequence[Cell]) -> list[Line]:
 
 def _outcome(cell: Cell) -> Outcome:
     result = cell.result or {}
-    if CURVES in result:  # restored from a record: there is no run
+    if is_restored(result):
         answers = cell.folder / ANSWERS
         return Outcome(cell.seed, result, result[CURVES], answers if answers.is_file() else None)
     run = cell.folder / "run"
     recipe = run / "recipe.yaml"
     resolved = yaml.safe_load(recipe.read_text("utf-8")) if recipe.is_file() else None
+    judged = run if (run / EVALUATION).is_dir() else None
     return Outcome(
-        cell.seed, {**result, "resolved": resolved}, read_curves(run / "metrics.jsonl"), run
+        cell.seed, {**result, "resolved": resolved}, read_curves(run / "metrics.jsonl"), judged
     )
 
 

@@ -20,10 +20,12 @@ from clusterns.errors import UserError
 from clusterns.evaluation.results.results import write_items
 from clusterns.evaluation.results.store import read_results
 from clusterns.files import whole_file
+from clusterns.lab.cells import CURVES
 from clusterns.lab.differences import Difference
 from clusterns.lab.experiment import Experiment
-from clusterns.lab.findings import CURVES, Line, Outcome
+from clusterns.lab.findings import Line, Outcome
 
+CELL_NAME = re.compile(r"\w[\w.-]*-\d+-[0-9a-f]{10}")
 FOLDERS = re.compile(r"(?<![^\s'\"(=])/(?:[^/\s'\"]+/)*")
 
 
@@ -88,13 +90,18 @@ class Record:
                 lines,
                 [Difference(**one) for one in head["differences"]],
             )
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except OSError as error:
+            raise UserError(f"cannot read the record {path}: {error.strerror}.") from error
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise UserError(f"{path} is no record of an experiment: {error}.") from error
 
 
 def cell_name(result: Mapping[str, Any]) -> str:
     """The folder that a result was made in: the last word of the command that made it."""
-    return Path(result["record"]["command"][-1]).name
+    name = Path(str(result["record"]["command"][-1])).name
+    if not CELL_NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is no name of a cell")
+    return name
 
 
 def answers_file(folder: Path, name: str) -> Path:

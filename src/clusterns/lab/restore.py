@@ -1,7 +1,7 @@
 """A lab that goes on from records: their cells are put back as if they had run here.
 
-A cell's name stands for all that decides its numbers, and with one thread these are the same on every
-machine: so a row of one's own can be compared with rows that somebody else has run.
+A cell's name stands for all that decides its numbers but the versions, which are on record. So a row of
+one's own can be compared with rows that somebody else has run.
 """
 
 from __future__ import annotations
@@ -13,47 +13,87 @@ from typing import Any
 
 from clusterns.errors import UserError
 from clusterns.evaluation.results.results import Results, SuiteResult, read_items, read_sets
-from clusterns.files import write_json
-from clusterns.lab.cells import CELLS
-from clusterns.lab.findings import ANSWERS
+from clusterns.files import read_json, write_json
+from clusterns.lab.cells import ANSWERS, CELLS, is_restored
 from clusterns.lab.records import Record, answers_file, cell_name
+from clusterns.locks import locked
 
 # Of a line in a record: its place in the table, which is not the cell's.
 PLACE = ("line", "seed")
+NEEDED = ("suites", "values", "curves", "record", "corpus", "metric", "processor_seconds")
+SUITE = ("sets", "settings", "seconds")
 
 
-@dataclass
+@dataclass(frozen=True)
 class Restored:
-    """How many cells were put back, were there already, and have no answers row by row."""
+    """How many cells were put into the lab, were there already, and have no answers row by row."""
 
-    cells: int = 0
-    there: int = 0
-    without_answers: int = 0
+    cells: int
+    there: int
+    without_answers: int
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A cell of a record; of two records that have it, the one with more is better."""
+
+    result: Mapping[str, Any]
+    answers: Path
+
+    @property
+    def has(self) -> tuple[int, bool]:
+        return len(self.result["suites"]), self.answers.is_file()
 
 
 def restore(records: Sequence[Path], lab: Path) -> Restored:
-    """Put the cells of records (files, or folders of them) into ``lab``; what is there is left alone."""
-    told = Restored()
-    # Experiments have cells in common.
-    cells = {
-        cell_name(one.result): (path.parent, one.result)
-        for path in _files(records)
-        for line in Record.read(path).lines
-        for one in line.outcomes
-    }
-    for name, (source, result) in cells.items():
+    """Put the cells of records (files, or folders of them) into ``lab``; what has run there is left alone.
+
+    All records are read and checked before anything is written.
+    """
+    kept: dict[str, _Kept] = {}
+    for path in _files(records):
+        for name, one in _cells(path).items():
+            if name not in kept or one.has > kept[name].has:
+                kept[name] = one
+    put = {name: one for name, one in kept.items() if _is_new(one, lab / CELLS / name)}
+    read = {name: (one.result, _results(name, one)) for name, one in put.items()}
+    for name, (result, results) in read.items():
         folder = lab / CELLS / name
-        if (folder / "result.json").is_file():
-            told.there += 1
-            continue
-        answers = read_items(answers_file(source, name))
-        if answers:
-            _results(name, result, answers).write(folder / ANSWERS)
-        plain = {key: value for key, value in result.items() if key not in PLACE}
-        write_json(folder / "result.json", plain)
-        told.cells += 1
-        told.without_answers += bool(result["suites"]) and not answers
-    return told
+        with locked(folder):
+            if results.items:
+                results.write(folder / ANSWERS)
+            write_json(folder / "result.json", result)
+    without = sum(bool(result["suites"]) and not results.items for result, results in read.values())
+    return Restored(len(put), len(kept) - len(put), without)
+
+
+def _cells(path: Path) -> dict[str, _Kept]:
+    """The cells of a record by their names, each with all that a lab reads of it."""
+    found = {}
+    for line in Record.read(path).lines:
+        for one in line.outcomes:
+            try:
+                for key in NEEDED:
+                    _ = one.result[key]
+                for suite in one.result["suites"].values():
+                    for key in SUITE:
+                        _ = suite[key]
+                name = cell_name(one.result)
+            except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+                raise UserError(
+                    f"{path}: the cell of {line.label}, seed {one.seed}, is not whole: {error}."
+                ) from error
+            result = {key: value for key, value in one.result.items() if key not in PLACE}
+            found[name] = _Kept(result, answers_file(path.parent, name))
+    return found
+
+
+def _is_new(one: _Kept, folder: Path) -> bool:
+    """Whether the lab has nothing of it, or less from an earlier record."""
+    if not (folder / "result.json").is_file():
+        return True
+    there = read_json(folder / "result.json")
+    return is_restored(there) and one.has > _Kept(there, (folder / ANSWERS).with_suffix(".npz")).has
 
 
 def _files(records: Sequence[Path]) -> list[Path]:
@@ -66,9 +106,11 @@ def _files(records: Sequence[Path]) -> list[Path]:
     return found
 
 
-def _results(name: str, result: Mapping[str, Any], answers: dict[str, Any]) -> Results:
+def _results(name: str, one: _Kept) -> Results:
     suites = {
-        suite: SuiteResult(read_sets(one["sets"]), settings=one["settings"], seconds=one["seconds"])
-        for suite, one in result["suites"].items()
+        suite: SuiteResult(
+            read_sets(each["sets"]), settings=each["settings"], seconds=each["seconds"]
+        )
+        for suite, each in one.result["suites"].items()
     }
-    return Results(name, {}, dict(result["record"]), suites, answers)
+    return Results(name, {}, dict(one.result["record"]), suites, read_items(one.answers))
