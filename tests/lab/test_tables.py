@@ -69,6 +69,17 @@ def test_clustering_that_never_started_is_said() -> None:
     assert notes[1:] == ["A, seed 2: clustering never started, so it is SimCSE."]
 
 
+def test_a_run_that_ended_as_its_base_is_said() -> None:
+    def outcome(seed: int, steps: int, best: int) -> Outcome:
+        run = {"steps": steps, "best_step": best}
+        return Outcome(seed, {"run": run, "values": {"sts/Avg.": 50.0}}, {})
+
+    trained = Line("A", "A", outcomes=[outcome(1, 40, 0), outcome(2, 40, 20), outcome(3, 40, 0)])
+    untrained = Line("B", "B", outcomes=[outcome(1, 0, 0)])
+    notes = scores_table(experiment(), [trained, untrained]).notes
+    assert notes[1:] == ["A, seeds 1, 3: no step was better than the base, so it is the base."]
+
+
 def test_a_row_that_the_paper_has_not_is_named() -> None:
     with pytest.raises(UserError, match="no row 'SimCSE-BERT-huge'"):
         scores_table(experiment(), [line("A", {1: 1.0}, beside="SimCSE-BERT-huge")])

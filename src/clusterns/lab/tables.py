@@ -96,6 +96,11 @@ def _notes(lines: Sequence[Line], columns: dict[str, str]) -> list[str]:
             notes.append(
                 f"{line.label}, {_seeds(never)}: clustering never started, so it is SimCSE."
             )
+        kept = [one.seed for one in line.outcomes if kept_base(one)]
+        if kept:
+            notes.append(
+                f"{line.label}, {_seeds(kept)}: no step was better than the base, so it is the base."
+            )
     for name, value in columns.items():
         without = [line.label for line in lines if line.outcomes and not line.values(value)]
         if without:
@@ -107,6 +112,12 @@ def never_clustered(one: Outcome) -> bool:
     """Whether a run of ClusterNS never got down to its sigma."""
     run, method = one.result.get("run", {}), one.result.get("settings", {}).get("method")
     return method == CLUSTERNS and "steps" in run and run.get("clustering_started_at") is None
+
+
+def kept_base(one: Outcome) -> bool:
+    """Whether a run trained, and ended as what it began with."""
+    run = one.result.get("run", {})
+    return run.get("steps", 0) > 0 and run.get("best_step") == 0
 
 
 def _seeds(seeds: list[int]) -> str:
