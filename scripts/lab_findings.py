@@ -87,7 +87,7 @@ of in-batch negatives at the last step.
 LOSS_SAY = """\
 With dropout and without prompts the right sentence has about 99 % of the probability after five steps and 99.9 % after
 25: hardly a gradient is left, whichever negatives there are, and DCLR, whose noise is among them, ends next to SimCSE.
-Only crops leave something to tell apart; [temperature](#temperature) is another way to do that.
+Only crops leave something to tell apart. A higher temperature would, too: `clusterns lab run temperature`, not run yet.
 """
 LOSS = "contrastive_loss"
 LOSS_STEPS = (5, 25, 125)
