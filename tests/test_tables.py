@@ -49,6 +49,25 @@ def test_words_of_a_cell_are_escaped_in_latex() -> None:
     assert r"a & 3\textasciicircum{}2 \textasciitilde{} x \\" in table.latex()
 
 
+def test_words_stand_on_the_left_and_numbers_on_the_right() -> None:
+    values: list[float | str | None] = [
+        1.0,
+        "3 of 5",
+        "≤ 0.005",
+        "[main](#main)",
+        None,
+        "+0.1 to 0.2",
+    ]
+    table = Table("T", ["a", "b", "c", "d", "e", "f"], [("x", values), ("y", [None] * 6)])
+    assert "|---|---:|---:|---:|---|---:|---:|" in table.markdown().splitlines()
+    assert r"\begin{tabular}{lrrrlrr}" in table.latex()
+    page = table.html()
+    assert '<th class="words">d</th>' in page
+    assert '<td class="words">[main](#main)</td>' in page
+    assert '<td class="words">-</td>' in page
+    assert page.count("words") == 3
+
+
 def test_words_in_cells() -> None:
     table = Table("T", ["x"], [("a", ["yes"]), ("b", [None])])
     assert table.written("*{}*", "", "-") == [["a", "yes"], ["b", "-"]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -17,12 +18,15 @@ from clusterns.console import printable
 from clusterns.files import whole_file
 
 SIDE_BY_SIDE = 4  # rows
+# "not shown" and "[main](#main)" are words, "3 of 5" and "≤ 0.005" are numbers.
+WORDS = re.compile(r"\W*[^\W\d]")
 PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>{title}</title>
 <style>body{{font:16px/1.5 system-ui,sans-serif;margin:2rem;color-scheme:light dark}}
 table{{border-collapse:collapse;margin:1.5rem 0 .5rem}}caption{{text-align:left;font-weight:bold;padding:.3rem 0}}
 th,td{{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #8885}}
-td{{white-space:nowrap}}th:first-child{{text-align:left;font-weight:normal}}</style>
+td{{white-space:nowrap}}.words{{text-align:left;white-space:normal}}
+th:first-child{{text-align:left;font-weight:normal}}</style>
 {tables}</html>
 """
 
@@ -73,6 +77,14 @@ class Table:
         return (
             min(numbers) if (lower if isinstance(lower, bool) else lower[column]) else max(numbers)
         )
+
+    def holds_words(self) -> list[bool]:
+        """Which columns are read as words, from the left."""
+        columns = [[row[place] for _, row in self.rows] for place in range(len(self.columns))]
+        return [
+            any(isinstance(cell, str) and WORDS.match(cell) is not None for cell in column)
+            for column in columns
+        ]
 
     def cells(self) -> list[list[Cell]]:
         """The rows, each with its label first."""
@@ -139,7 +151,7 @@ class Table:
         """For a README."""
         lines = [f"### {self.title}", ""] if self.title else []
         lines.append(_markdown_line([self.corner or "Model", *self.columns]))
-        lines.append("|---|" + "---:|" * len(self.columns))
+        lines.append("|---|" + "".join("---|" if word else "---:|" for word in self.holds_words()))
         lines += [_markdown_line(line) for line in self.written("**{}**", " ± {}", "-")]
         return "\n".join([*lines, *(f"\n{note}" for note in self.notes)]) + "\n"
 
@@ -152,7 +164,7 @@ class Table:
         head = " & ".join(map(_latex, [self.corner or "Model", *self.columns])) + r" \\"
         lines = [
             f"% {self.title}",
-            rf"\begin{{tabular}}{{l{'r' * len(self.columns)}}}",
+            rf"\begin{{tabular}}{{l{''.join('l' if word else 'r' for word in self.holds_words())}}}",
             r"\hline",
             head + r" \hline",
             *body,
@@ -164,16 +176,19 @@ class Table:
 
     def html(self) -> str:
         """For a page."""
-        head = "".join(
-            f"<th>{escape(name)}</th>" for name in [self.corner or "Model", *self.columns]
+        place = [' class="words"' if word else "" for word in self.holds_words()]
+        head = f"<th>{escape(self.corner or 'Model')}</th>" + "".join(
+            f"<th{where}>{escape(name)}</th>"
+            for name, where in zip(self.columns, place, strict=True)
         )
         lines = ["<table>", f"<caption>{escape(self.title)}</caption>", f"<tr>{head}</tr>"]
         for label, *cells in self.cells():
             values = []
-            for cell in cells:
+            for cell, where in zip(cells, place, strict=True):
                 text = escape(cell.text or "-")
                 text = f"<b>{text}</b>" if cell.best else text
-                values.append(f"<td>{text}{f' ± {cell.spread}' if cell.spread else ''}</td>")
+                spread = f" ± {cell.spread}" if cell.spread else ""
+                values.append(f"<td{where}>{text}{spread}</td>")
             lines.append(f"<tr><th>{escape(label.text or '')}</th>{''.join(values)}</tr>")
         notes = [f"<p>{escape(note)}</p>" for note in self.notes]
         return "\n".join([*lines, "</table>", *notes]) + "\n"

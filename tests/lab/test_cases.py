@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
+from clusterns.files import read_json, write_json
 from clusterns.lab.cases import CENTRAL, case_tables
 from clusterns.lab.cells import cells_of
 from clusterns.lab.experiment import load_experiment
@@ -31,3 +33,7 @@ def test_clusters_of_every_row_that_has_a_model(tmp_path: Path, tiny_bert: Path)
     (done,) = (cell for cell in cells if cell.is_done)
     (done.folder / "run").rename(tmp_path / "elsewhere")
     assert case_tables(cells, 2) == []
+    restored = read_json(done.folder / "result.json")
+    write_json(done.folder / "result.json", {**restored, "curves": {}})
+    assert not done.is_done
+    assert replace(done, shows_cases=False).is_done

@@ -35,13 +35,16 @@ def test_lines_have_what_is_done_and_say_why_the_rest_is_missing(tmp_path: Path)
     failed = by_name["A, clusters 4", 3]
     failed.log.parent.mkdir(parents=True)
     failed.log.write_text("so far so good\nerror: the disk is full\n")
+    begun = by_name["A, clusters 8", 2]
+    begun.log.parent.mkdir(parents=True)
+    begun.log.touch()
     first, second, level = gather(experiment, cells)
     assert (first.label, first.row, first.point) == ("A, clusters 4", "A", {"clusters": 4})
     assert first.beside == "B, clusters 4"
     assert first.values("dev") == {1: 50.0, 2: 52.0}
     assert first.values("sts/Avg.") == {}
     assert first.missing == {3: "the disk is full"}
-    assert second.missing == dict.fromkeys((1, 2, 3), "not run")
+    assert second.missing == {1: "not run", 2: "begun, not ended", 3: "not run"}
     assert (level.label, level.point, level.beside) == ("Level", {}, "C")
     assert [line.label for line in gather(experiment, cells[:1])] == ["A, clusters 4"]
 

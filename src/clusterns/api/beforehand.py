@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from pydantic import ValidationError
+
 from clusterns.console import say
 from clusterns.encoder.locate import MINIBERT, is_sentence_transformer, resolve_base
 from clusterns.methods.registry import get_method
@@ -31,11 +33,20 @@ def say_base(recipe: Recipe, no_base: bool) -> None:
 
 def say_documents(recipe: Recipe) -> None:
     """Say what else the documents of a text are good for."""
-    if get_method(recipe.method).trains and recipe.positives != "document":
+    if get_method(recipe.method).trains and recipe.positives != "document" and _could_pair(recipe):
         say(
             "Whole documents are kept out of training. To learn from them too, from sentences that stand "
             "next to each other: --set positives=document."
         )
+
+
+def _could_pair(recipe: Recipe) -> bool:
+    """Whether the method takes neighbouring sentences as positives: some refuse it."""
+    try:
+        type(recipe).model_validate({**recipe.model_dump(), "positives": "document"})
+    except ValidationError:
+        return False
+    return True
 
 
 def say_truncation(recipe: Recipe, sample: Sequence[str]) -> None:

@@ -32,9 +32,7 @@ def case_tables(cells: Sequence[Cell], shown: int) -> list[Table]:
         if RunFolder(cell.folder / "run").is_finished:
             here.setdefault(cell.line, cell)
     for line in dict.fromkeys(cell.line for cell in cells if cell.line not in here):
-        say(
-            f"{line}: no model is here; a record has none. Run the cell in another folder of a lab."
-        )
+        say(f"{line}: no model is here; `clusterns lab run` trains it.")
     return [_table(cell, shown) for cell in here.values()]
 
 

@@ -50,6 +50,8 @@ class Cell:
     suites: tuple[str, ...]
     kmeans_seeds: int
     folder: Path
+    shows_cases: bool = False
+    """Whether the table shows what its model puts together, so that numbers of a record are not enough."""
 
     @property
     def name(self) -> str:
@@ -71,7 +73,9 @@ class Cell:
     def is_done(self) -> bool:
         """Whether there is a result, with all that this experiment asks for."""
         result = self.result
-        return result is not None and set(self.suites) <= set(result["suites"])
+        if result is None or (self.shows_cases and is_restored(result)):
+            return False
+        return set(self.suites) <= set(result["suites"])
 
     def order(self) -> None:
         """Write down what is to be done."""
@@ -130,7 +134,7 @@ def cells_of(
         for place, seed in enumerate(experiment.seeds_of(row, seeds)):
             cell = make_cell(
                 label, {**changes, "seed": seed}, text, output, experiment.evaluate,
-                experiment.kmeans_seeds,
+                experiment.kmeans_seeds, shows_cases=experiment.cases > 0,
             )  # fmt: skip
             found.append((place, cell))
     return [cell for _, cell in sorted(found, key=lambda each: each[0])]
@@ -143,12 +147,15 @@ def make_cell(
     output: Path,
     suites: tuple[str, ...] = (),
     kmeans_seeds: int = 10,
+    *,
+    shows_cases: bool = False,
 ) -> Cell:
     """The cell of some settings, ``recipe`` and ``seed`` among them, on the text ``corpus``."""
     rest = {key: value for key, value in changes.items() if key != RECIPE}
     recipe = str(changes.get(RECIPE, DEFAULT_RECIPE))
     folder = output / CELLS / _folder_name(recipe, rest, corpus, label)
-    return Cell(label, rest["seed"], recipe, rest, corpus, suites, kmeans_seeds, folder)
+    seed = rest["seed"]
+    return Cell(label, seed, recipe, rest, corpus, suites, kmeans_seeds, folder, shows_cases)
 
 
 def _folder_name(recipe: str, changes: Mapping[str, Any], corpus: str, label: str) -> str:

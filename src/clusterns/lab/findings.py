@@ -95,7 +95,9 @@ def _outcome(cell: Cell) -> Outcome:
 
 
 def _why(cell: Cell) -> str:
-    return reason(cell.log) if cell.log.is_file() else "not run"
+    if not cell.log.is_file():
+        return "not run"
+    return reason(cell.log) if cell.log.stat().st_size else "begun, not ended"
 
 
 def read_curves(metrics: Path) -> dict[str, Curve]:
