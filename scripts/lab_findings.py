@@ -26,6 +26,8 @@ BUDGET = "budget"
 # Written by record_lab.py.
 SEARCHES = "searches"
 DEV = "eval_STS-B_spearman"
+# Written by seeds_over_rows.py.
+SEEDS_OVER_ROWS = "seeds-over-rows.json"
 CLUSTERS_HEAD = """## What the clusters are worth
 
 ClusterNS trained on DBpedia's texts, with crops, in the small budget; looked at after the last step with 2,048 texts
@@ -39,12 +41,13 @@ similarities.
 # About the committed record: to be read again when that is made again.
 CLUSTERS_SAY = """\
 With the paper's gamma the centroids stay almost where they began, and the encoder moves on: within twenty steps they
-are far from every sentence ([similarity](#similarity)). With batches of 64 the second nearest one is then less like a
-sentence than one of another class that is taken at random, wherever the centroids came from, and all of them count for
-next to nothing. So ClusterNS can differ little from SimCSE here. A hundred times that gamma lets them follow: clusters
-agree with the classes far better, half of the false negatives are found, and the hard negatives are as hard as the
-hardest sentence of the batch and count for more than all of it. STS hardly tells: over three seeds ten times that
-gamma is no better than once, and a hundred times has been run with one seed ([momentum](#momentum)).
+are far from every sentence ([similarity](#similarity)). With crops and batches of 64 the second nearest one is then
+less like a sentence than one of another class that is taken at random, wherever the centroids came from, and all of
+them count for next to nothing; with dropout it is a little nearer than a random sentence, but there is nothing left to learn
+([below](#what-is-left-to-learn)). So ClusterNS can differ little from SimCSE here. A hundred times that gamma lets the
+centroids follow: clusters agree with the classes far better, half of the false negatives are found, and the hard
+negatives are as hard as the hardest sentence of the batch and count for more than all of it. What that does to STS:
+[momentum](#momentum).
 """
 SEEN = {
     "AMI": ("ami", 1),
@@ -57,6 +60,21 @@ SEEN = {
     "hardest other": ("hardest_negative", 2),
     "share": ("share_of_denominator", 1),
 }
+
+
+def seeds_over_rows(records: Path) -> str:
+    """What a test over rows says of two seeds of one method."""
+    if not (records / SEEDS_OVER_ROWS).is_file():
+        return "and says little of others"
+    record = read_json(records / SEEDS_OVER_ROWS)
+    told = [
+        f"{one['significant']} of {one['pairs']} pairs of seeds of {name}"
+        for name, one in record["methods"].items()
+    ]
+    return (
+        f"and says little of others: it finds {' and '.join(told)} different at {record['level']:.0%} "
+        f"(`{record['command']}`)"
+    )
 
 
 def clusters(records: Path, docs: Path) -> str:
@@ -176,7 +194,12 @@ def searches(records: Path, docs: Path) -> str:
     table = Table("", columns, mark_best=False, corner="Method")
     for record in tried:
         scored = {one["number"]: one for one in record["trials"] if one["value"] is not None}
+        if not scored:
+            continue
         values, best = [one["value"] for one in scored.values()], scored[record["best"]]
+        # The first trial, or its second try where it was killed.
+        asked = record["trials"][0]["settings"]
+        first = next((one["value"] for one in scored.values() if one["settings"] == asked), None)
         changed = {
             key: value
             for key, value in record["settings"].items()
@@ -188,7 +211,7 @@ def searches(records: Path, docs: Path) -> str:
                 [
                     _listed(changed),
                     str(len(record["trials"])),
-                    f"{scored[0]['value']:.2f}",
+                    None if first is None else f"{first:.2f}",
                     f"{best['value']:.2f}",
                     f"{min(values):.2f} to {max(values):.2f}",
                     _listed(best["settings"]),

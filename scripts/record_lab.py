@@ -13,8 +13,9 @@ from clusterns.evaluation.data.find import EvaluationData
 from clusterns.files import read_json, write_json
 from clusterns.lab.cells import cells_of
 from clusterns.lab.differences import find_differences
-from clusterns.lab.experiment import BUDGETS, load_experiment, short_name
+from clusterns.lab.experiment import BUDGETS
 from clusterns.lab.findings import gather
+from clusterns.lab.load import load_experiment, short_name
 from clusterns.lab.records import Record, without_folders
 
 RESULTS = Path(__file__).parents[1] / "results" / "lab"
@@ -44,7 +45,20 @@ def main() -> None:
         experiment.compare, experiment.compare_by, lines, EvaluationData().pairs
     )
     record = Record(short_name(asked.experiment), asked.budget, experiment, lines, differences)
+    kept = RESULTS / f"{record.name}.jsonl"
+    there = {} if not kept.is_file() else _counts(Record.read(kept))
+    fewer = [label for label, count in there.items() if count > _counts(record).get(label, 0)]
+    if fewer:
+        raise SystemExit(
+            f"{kept} has more cells of {', '.join(fewer)}: put them into the lab first (`clusterns lab restore`), "
+            "or remove it."
+        )
     print(record.write(RESULTS))
+
+
+def _counts(record: Record) -> dict[str, int]:
+    """How many cells of every line have a result."""
+    return {line.label: len(line.outcomes) for line in record.lines}
 
 
 def keep_searches(lab: Path) -> None:

@@ -11,17 +11,18 @@ from clusterns.evaluation.results.bootstrap import LEVEL
 from clusterns.evaluation.results.published import published_rows
 from clusterns.lab.differences import Difference
 from clusterns.lab.engines.driver import duration
-from clusterns.lab.experiment import experiment_names
 from clusterns.lab.figures import draw
-from clusterns.lab.records import Record
-from clusterns.lab.tables import differences_table, scores_table
+from clusterns.lab.load import experiment_names
+from clusterns.lab.records import Record, cell_name
+from clusterns.lab.tables import differences_table, p_over_rows, scores_table
 from clusterns.tables import Table
-from lab_findings import budget, clusters, loss, searches
+from lab_findings import budget, clusters, loss, searches, seeds_over_rows
 from record_run import bases_of
 
 ROOT = Path(__file__).parents[1]
 RECORDS = ROOT / "results" / "lab"
 FEWEST_SEEDS = 3
+NOT_SHOWN = "not shown"
 HEAD = """# Results
 
 Written by `scripts/write_lab_results.py` from the records in `results/lab`, which hold every cell with its settings,
@@ -30,10 +31,15 @@ are as printed there, for BERT-base or RoBERTa-base and the full budget: only di
 
 ## What holds here
 
-A claim *holds* where the first row wins in every one of at least three seeds and the difference is significant over
-the rows of the test sets (p at most 5 %, corrected, with the answers of at least three seeds at hand); it is *reversed*
-where both are so the other way round; else it is *not shown*. Few seeds cannot make a difference significant over
-seeds, whatever it is: the tables below say how far they can.
+There are two kinds of chance. A test over the rows of the test sets (*p, rows*) takes the trained models as they are
+{seeds}. Over seeds (*p, seeds*), five or fewer cannot make a difference significant at 5 %, whatever it is. So a claim
+*holds* (or is *reversed*) where the difference is significant over rows and over seeds, both corrected within its
+experiment; it is seen *in all seeds* (or *in none*) where the first row wins (or loses) with every one of at least
+three seeds and the difference is significant over rows; else it is *not shown*. Of two methods that are equal, one wins
+with all of three seeds in a quarter of all cases, with all of five in one of sixteen.
+"""
+SAME = """\
+The same cells stand under two names, and count once: {}.
 """
 
 
@@ -47,7 +53,11 @@ def write(records: Path, docs: Path) -> None:
     found = [Record.read(path) for path in sorted(records.glob("*.jsonl"))]
     found.sort(key=lambda one: order.index(one.name) if one.name in order else len(order))
     if found:
-        parts = [HEAD, verdicts(found).markdown()]
+        parts = [
+            HEAD.format(seeds=seeds_over_rows(records)),
+            verdicts(found).markdown(),
+            the_same(found),
+        ]
         parts += [part(records, docs) for part in (clusters, loss, budget, searches)]
         parts += [section(one, docs) for one in found]
         (docs / "results.md").write_text("\n".join(filter(None, parts)), "utf-8")
@@ -55,7 +65,9 @@ def write(records: Path, docs: Path) -> None:
 
 def verdicts(records: list[Record]) -> Table:
     """Every difference that was tested, the paper's beside it."""
-    columns = ["experiment", "base", "in the paper", "here", "won seeds", "p, rows", "verdict"]
+    columns = [
+        "experiment", "base", "in the paper", "here", "won seeds", "p, rows", "p, seeds", "verdict",
+    ]  # fmt: skip
     table = Table("", columns, mark_best=False, corner="Claim")
     for record in records:
         for one in record.differences:
@@ -70,7 +82,8 @@ def verdicts(records: list[Record]) -> Table:
                         None if printed is None else f"{printed:+.2f}",
                         f"{one.points:+.2f}",
                         f"{wins} of {one.seeds}",
-                        None if one.adjusted_rows is None else f"{one.adjusted_rows:.3f}",
+                        p_over_rows(one),
+                        None if one.adjusted_seeds is None else f"{one.adjusted_seeds:.3f}",
                         verdict,
                     ],
                 )
@@ -97,15 +110,31 @@ def judge(record: Record, one: Difference) -> tuple[int, str]:
     first, second = lines[one.first], lines[one.second]
     seeds = first.keys() & second.keys()
     wins = sum(first[seed] > second[seed] for seed in seeds)
-    significant = one.adjusted_rows is not None and one.adjusted_rows <= LEVEL
-    # Records from before this was counted had the answers of all seeds.
-    if min(len(seeds), one.seeds_rows or one.seeds) < FEWEST_SEEDS:
-        return wins, "not shown"
-    if significant and wins == len(seeds) and one.points > 0:
-        return wins, "holds"
-    if significant and wins == 0 and one.points < 0:
-        return wins, "reversed"
-    return wins, "not shown"
+    over_rows, over_seeds = (
+        p is not None and p <= LEVEL for p in (one.adjusted_rows, one.adjusted_seeds)
+    )
+    if not over_rows or min(len(seeds), one.seeds_rows) < FEWEST_SEEDS:
+        return wins, NOT_SHOWN
+    if over_seeds:
+        return wins, "holds" if one.points > 0 else "reversed"
+    return wins, {len(seeds): "in all seeds", 0: "in none"}.get(wins, NOT_SHOWN)
+
+
+def the_same(records: list[Record]) -> str:
+    """Claims that stand on the very same cells."""
+    named: dict[tuple[frozenset[str], ...], list[str]] = {}
+    for record in records:
+        cells = {
+            line.label: {one.seed: cell_name(one.result) for one in line.outcomes}
+            for line in record.lines
+        }
+        for one in record.differences:
+            first, second = cells[one.first], cells[one.second]
+            both = first.keys() & second.keys()
+            key = tuple(frozenset(each[seed] for seed in both) for each in (first, second))
+            named.setdefault(key, []).append(f"{one.first} over {one.second} ({record.name})")
+    groups = [" and ".join(names) for names in named.values() if len(names) > 1]
+    return SAME.format("; ".join(groups)) if groups else ""
 
 
 def section(record: Record, docs: Path) -> str:

@@ -53,7 +53,7 @@ class Cell(NamedTuple):
 class Table:
     """Numbers (or words) in rows and columns, None where there is none; the best are marked.
 
-    ``lower_is_better`` is said for all columns, or for each.
+    ``lower_is_better`` and ``mark_best`` are said for all columns, or for each.
     """
 
     title: str
@@ -63,7 +63,7 @@ class Table:
     lower_is_better: bool | Sequence[bool] = False
     digits: int = 2
     spread_digits: int = 1
-    mark_best: bool = True
+    mark_best: bool | Sequence[bool] = True
     notes: list[str] = field(default_factory=list)
     corner: str = ""
 
@@ -71,12 +71,9 @@ class Table:
         """The best number of a column as it is printed; None where there is nothing to compare."""
         cells = [row[column] for _, row in self.rows]
         numbers = [round(cell, self.digits) for cell in cells if isinstance(cell, int | float)]
-        if len(numbers) < 2 or not self.mark_best:
+        if len(numbers) < 2 or not _said(self.mark_best, column):
             return None
-        lower = self.lower_is_better
-        return (
-            min(numbers) if (lower if isinstance(lower, bool) else lower[column]) else max(numbers)
-        )
+        return min(numbers) if _said(self.lower_is_better, column) else max(numbers)
 
     def holds_words(self) -> list[bool]:
         """Which columns are read as words, from the left."""
@@ -206,6 +203,10 @@ def write_tables(path: Path, tables: Sequence[Table]) -> None:
     """Write tables to a .md, .tex or .html file."""
     with whole_file(path) as temporary:
         temporary.write_text(tables_as(path.suffix.lower()[1:], tables), "utf-8")
+
+
+def _said(of_columns: bool | Sequence[bool], column: int) -> bool:
+    return of_columns if isinstance(of_columns, bool) else of_columns[column]
 
 
 def _text(text: str, style: str = "") -> Text:

@@ -9,7 +9,7 @@ from pathlib import Path
 from clusterns.files import read_json, write_json
 from clusterns.lab.cases import CENTRAL, case_tables
 from clusterns.lab.cells import cells_of
-from clusterns.lab.experiment import load_experiment
+from clusterns.lab.load import load_experiment
 from tests.lab.small_lab import command, fill, write
 
 

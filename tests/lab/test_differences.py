@@ -80,6 +80,22 @@ def test_seeds_and_rows_and_their_correction(tmp_path: Path) -> None:
     assert second.p_rows is not None
     assert second.p_rows > 0.05
     assert second.adjusted_rows == second.p_rows
+    assert first.points_rows == pytest.approx(first.points, abs=1e-3)
+
+
+def test_a_model_without_its_answers_is_left_out_not_the_test(tmp_path: Path) -> None:
+    lines = [
+        line("a", tmp_path, {1: 1.0, 2: 1.1, 3: 1.2}),
+        line("b", tmp_path, {1: 2.0, 2: 2.1, 3: 2.2}),
+    ]
+    for file in (tmp_path / "b-2" / "evaluation").rglob("*.npz"):
+        file.unlink()
+    (found,) = find_differences([("a", "b")], "sts/Avg.", lines, lambda name: PAIRS)
+    assert (found.seeds, found.seeds_rows) == (3, 2)
+    gaps = [lines[0].values("sts/Avg.")[s] - lines[1].values("sts/Avg.")[s] for s in (1, 3)]
+    assert found.points_rows == pytest.approx(np.mean(gaps), abs=1e-3)
+    assert found.low is not None
+    assert found.low < found.points_rows < (found.high or 0)
 
 
 def test_without_answers_row_by_row_only_the_seeds_are_tested(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -21,7 +22,7 @@ from clusterns.lab.engines import engine as module
 from clusterns.lab.engines.driver import Driver, Task
 from clusterns.lab.engines.engine import Engine, make_engine
 from clusterns.lab.engines.program import Program
-from clusterns.lab.experiment import load_experiment
+from clusterns.lab.load import load_experiment
 from clusterns.lab.run import run_cells
 from tests.lab.small_lab import command, fill, scores, write
 
@@ -63,12 +64,12 @@ def until(condition: Callable[[], object], seconds: float = 180) -> None:
         time.sleep(0.02)
 
 
-def kill_a_worker(output: Path) -> None:
-    """Kill the process that holds the lock of a cell with a checkpoint."""
+def kill_a_worker(output: Path, by: signal.Signals = signal.SIGKILL) -> None:
+    """Send a signal to the process that holds the lock of a cell with a checkpoint."""
     until(lambda: list(output.glob(CHECKPOINT)))
     cell = next(iter(output.glob(CHECKPOINT))).parents[3]
     words = cell.with_name(f".{cell.name}.lock").read_text("utf-8").split()
-    os.kill(int(words[1]), signal.SIGKILL)
+    os.kill(int(words[1]), by)
 
 
 def test_a_program_works_or_fails_with_its_reason(engine: Engine, tmp_path: Path) -> None:
@@ -94,6 +95,25 @@ def test_the_cell_of_a_killed_worker_is_handed_out_again_and_has_the_same_scores
     killer.join()
     assert failed == {}
     assert "was lost (exit code -1): handed out again" in capsys.readouterr().err
+    assert scores(output) == expected
+    results = [json.loads(file.read_text()) for file in output.glob("cells/*/result.json")]
+    assert any(result["resumed"] for result in results)
+
+
+def test_a_job_whose_time_runs_out_saves_itself_and_is_handed_out_again(
+    experiment: Path, expected: dict[str, dict[str, float]], tmp_path: Path, capsys
+) -> None:
+    pytest.importorskip("submitit", reason="needs submitit: pip install 'clusterns[slurm]'")
+    from clusterns.lab.engines.on_slurm import OnSlurm
+
+    engine, output = OnSlurm(str(tmp_path / "engine"), cluster="local"), tmp_path / "lab"
+    warner = threading.Thread(target=kill_a_worker, args=(output, signal.SIGUSR2))  # as Slurm does
+    warner.start()
+    failed = run_cells(cells_of(load_experiment(str(experiment)), output, "small"), engine, 2)
+    warner.join()
+    engine.close()
+    assert failed == {}
+    assert re.search(r"was lost \(exit code 1(30|43)\): handed out again", capsys.readouterr().err)
     assert scores(output) == expected
     results = [json.loads(file.read_text()) for file in output.glob("cells/*/result.json")]
     assert any(result["resumed"] for result in results)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,9 +11,13 @@ import yaml
 
 from clusterns.errors import UserError
 from clusterns.evaluation.data.catalogue import SUITES
-from clusterns.lab.cells import cells_of, find_corpus
-from clusterns.lab.experiment import BUDGETS, SMALL, Experiment, experiment_names, load_experiment
+from clusterns.files import write_json
+from clusterns.lab.cells import WIKIPEDIA_SIZE, cells_of, find_corpus
+from clusterns.lab.engines.local import Local
+from clusterns.lab.experiment import BUDGETS, SMALL, Experiment
 from clusterns.lab.findings import gather
+from clusterns.lab.load import experiment_names, load_experiment
+from clusterns.lab.run import run_cells
 from clusterns.lab.tables import scores_table
 
 DIAGNOSTICS = {
@@ -87,7 +93,7 @@ def test_the_small_budget_is_below_what_a_file_says_and_the_paper_s_has_none_of_
         "rows": {
             "A": {
                 "settings": {"method": "simcse"},
-                "small": {"seed": 1, "learning_rate": "1e-3"},
+                "small": {"heldout": 1, "learning_rate": "1e-3"},
                 "paper": {"recipe": "simcse-bert-base"},
             }
         },
@@ -95,7 +101,7 @@ def test_the_small_budget_is_below_what_a_file_says_and_the_paper_s_has_none_of_
     experiment = Experiment.model_validate(values)
     row = experiment.rows["A"]
     assert experiment.changes("small", row, {}) == {
-        **SMALL, "max_steps": 7, "method": "simcse", "seed": 1, "learning_rate": 1e-3,
+        **SMALL, "max_steps": 7, "method": "simcse", "heldout": 1, "learning_rate": 1e-3,
     }  # fmt: skip
     assert experiment.changes("paper", row, {}) == {
         "max_steps": 7, "method": "simcse", "recipe": "simcse-bert-base",
@@ -140,6 +146,41 @@ def test_a_cell_is_the_same_in_two_experiments_and_another_where_anything_differ
     longer = tmp_path / "longer.txt"
     longer.write_text("one text\nanother\n")
     assert not set(folders(corpus=str(longer))) & set(first)
+    # Files count by their names and sizes: of a folder of text, and of pairs to validate on.
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    (texts / "one.txt").write_text("one text\n")
+    in_folder = folders(corpus=str(texts))
+    (texts / "two.txt").write_text("more\n")
+    assert not set(folders(corpus=str(texts))) & set(in_folder)
+    pairs = tmp_path / "pairs.csv"
+    pairs.write_text("a,b,1\n")
+    with_pairs = folders(small={"dev": str(pairs)})
+    assert not set(with_pairs) & set(first)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    shutil.copy(pairs, elsewhere)
+    assert folders(small={"dev": str(elsewhere / "pairs.csv")}) == with_pairs
+    (elsewhere / "pairs.csv").write_text("a,b,1\nc,d,2\n")
+    assert not set(folders(small={"dev": str(elsewhere / "pairs.csv")})) & set(with_pairs)
+
+
+def test_a_cell_is_done_where_it_was_judged_as_often_as_is_asked(tmp_path, corpus):
+    experiment = load_experiment(own(tmp_path, seeds=1, evaluate=["clustering"], kmeans_seeds=10))
+    cell, *_ = cells_of(experiment, tmp_path, "small", corpus=corpus)
+    suites = {"clustering": {"settings": {"kmeans_seeds": 10}}, "sts": {"settings": {}}}
+    write_json(cell.folder / "result.json", {"suites": suites})
+    assert cell.is_done
+    assert not replace(cell, kmeans_seeds=50).is_done
+    assert replace(cell, kmeans_seeds=50, suites=("sts",)).is_done
+    assert not replace(cell, suites=("clustering", "transfer")).is_done
+
+
+def test_numbers_of_a_grid_are_numbers(tmp_path):
+    experiment = load_experiment(own(tmp_path, grid={"learning_rate": ["1e-4", 0.001]}))
+    assert [point["learning_rate"] for _, _, point in experiment.lines()[:2]] == [0.0001, 0.001]
+    with pytest.raises(UserError, match="has 0.0001 twice"):
+        load_experiment(own(tmp_path, grid={"learning_rate": ["1e-4", 0.0001]}))
 
 
 def test_weights_tell_bases_apart_not_their_names(tmp_path, corpus):
@@ -175,6 +216,27 @@ def test_weights_tell_bases_apart_not_their_names(tmp_path, corpus):
             "figure x: sigma is not the setting of the grid",
         ),
         ({"grid": {"a": [1], "b": [2]}}, "one setting"),
+        ({"grid": {"clusters": []}}, "grid: clusters has no values"),
+        ({"seeds": "two"}, "name a number of seeds, or a list"),
+        ({"settings": {"seed": 7}}, "a seed among settings: write `seeds`"),
+        (
+            {"compare": [["A", "B"]], "compare_by": "banana"},
+            "compare_by: there is no value 'banana'",
+        ),
+        ({"table": {"columns": {"a": "devv"}}}, "table.columns.a: there is no value 'devv'"),
+        (
+            {"table": {"columns": {"a": "last/loss"}}},
+            "table.columns.a: there is no value 'last/loss'",
+        ),
+        ({"table": {"columns": {"a": "transfer/MR"}}}, "transfer/MR needs transfer in evaluate"),
+        ({"table": {"columns": {"a": "sts/STS11"}}}, "sts has no 'STS11': choose from STS12"),
+        ({"table": {"suite": "transfer"}}, "the suite transfer is not in evaluate"),
+        ({"figures": {"x": {"kind": "dots", "values": ["a"]}}}, "figures.x: there is no value 'a'"),
+        ({"table": {"suite": "sts", "published": "nope"}}, "there is no table 'nope' of the paper"),
+        (
+            {"rows": {"A": {"beside": "NoSuch"}}},
+            "rows.A.beside: the paper's table has no row 'NoSuch'",
+        ),
     ],
 )
 def test_a_mistake_is_one_sentence(values, says, tmp_path):
@@ -210,12 +272,51 @@ def test_rows_that_are_not_there_cannot_be_chosen(tmp_path, corpus):
 
 def test_wikipedia_is_in_the_folder_of_the_data(tmp_path, monkeypatch):
     monkeypatch.setenv("CLUSTERNS_DATA", str(tmp_path))
+    without = cells_of(load_experiment(own(tmp_path)), tmp_path, "small")
+    assert {cell.corpus for cell in without} == {"wikipedia"}
     with pytest.raises(UserError, match="--corpus"):
-        find_corpus("wikipedia")
+        run_cells(without, Local(), 1)
+    assert not list(tmp_path.glob("cells/*"))  # nothing is handed out
     (tmp_path / "wiki").mkdir()
     (tmp_path / "wiki" / "enwiki_1m.txt.xz").write_text("")
     assert find_corpus("wikipedia") == str(tmp_path / "wiki" / "enwiki_1m.txt.xz")
     assert find_corpus("owner/name:config") == "owner/name:config"
+
+
+def test_records_are_read_where_their_text_is_not(tmp_path, monkeypatch):
+    (tmp_path / "wiki").mkdir()
+    with (tmp_path / "wiki" / "enwiki_1m.txt.xz").open("wb") as file:
+        file.truncate(WIKIPEDIA_SIZE)
+    names = []
+    for folder in (tmp_path, tmp_path / "none"):
+        monkeypatch.setenv("CLUSTERNS_DATA", str(folder))
+        cells = cells_of(load_experiment(own(tmp_path)), tmp_path, "small")
+        names.append([cell.folder.name for cell in cells])
+    assert names[0] == names[1]
+
+
+def test_a_text_or_a_base_that_is_not_there_is_refused_before_any_cell(tmp_path, corpus):
+    experiment = load_experiment(own(tmp_path, corpus="nothere.txt"))
+    with pytest.raises(UserError, match="there is no file or folder nothere.txt"):
+        run_cells(cells_of(experiment, tmp_path, "small"), Local(), 1)
+    cells = cells_of(experiment, tmp_path, "small", corpus=corpus, base="/no/where")
+    with pytest.raises(UserError, match="base '/no/where' is neither"):
+        run_cells(cells, Local(), 1)
+    assert not list(tmp_path.glob("cells/*"))
+
+
+def test_the_text_lies_beside_the_file(tmp_path, corpus):
+    assert load_experiment(own(tmp_path, corpus="corpus.txt")).corpus == corpus
+
+
+def test_a_row_that_stands_there_twice_is_refused(tmp_path):
+    file = tmp_path / "mine.yaml"
+    file.write_text("title: T\nrows:\n  A: {settings: {method: simcse}}\n  A: {}\n")
+    with pytest.raises(UserError, match="is not YAML: A stands there twice"):
+        load_experiment(str(file))
+    file.write_text("title: T\nrows:\n  A: {settings: &a {x: *a}}\n")
+    with pytest.raises(UserError, match="holds itself"):
+        load_experiment(str(file))
 
 
 def test_what_is_missing_is_named(tmp_path):

@@ -19,10 +19,15 @@ def test_lines_have_what_is_done_and_say_why_the_rest_is_missing(tmp_path: Path)
             "title": "T",
             "seeds": 3,
             "evaluate": [],
-            "grid": {"clusters": [4, 8]},
+            "grid": {"sigma": [0.2, 0.4]},
+            "table": {"columns": {"Avg.": "dev"}, "published": "sigma"},
             "rows": {
-                "A": {"settings": {"method": "clusterns"}, "beside": "B"},
-                "Level": {"settings": {"method": "simcse"}, "once": True, "beside": "C"},
+                "A": {"settings": {"method": "clusterns"}, "beside": "ClusterNS"},
+                "Level": {
+                    "settings": {"method": "simcse"},
+                    "once": True,
+                    "beside": "ClusterNS, sigma 0.6",
+                },
             },
         }
     )
@@ -30,23 +35,23 @@ def test_lines_have_what_is_done_and_say_why_the_rest_is_missing(tmp_path: Path)
     assert len(cells) == 9
     by_name = {(cell.line, cell.seed): cell for cell in cells}
     for seed, value in ((1, 50.0), (2, 52.0)):
-        cell = by_name["A, clusters 4", seed]
+        cell = by_name["A, sigma 0.2", seed]
         write_json(cell.folder / "result.json", {"suites": {}, "values": {"dev": value}})
-    failed = by_name["A, clusters 4", 3]
+    failed = by_name["A, sigma 0.2", 3]
     failed.log.parent.mkdir(parents=True)
     failed.log.write_text("so far so good\nerror: the disk is full\n")
-    begun = by_name["A, clusters 8", 2]
+    begun = by_name["A, sigma 0.4", 2]
     begun.log.parent.mkdir(parents=True)
     begun.log.touch()
     first, second, level = gather(experiment, cells)
-    assert (first.label, first.row, first.point) == ("A, clusters 4", "A", {"clusters": 4})
-    assert first.beside == "B, clusters 4"
+    assert (first.label, first.row, first.point) == ("A, sigma 0.2", "A", {"sigma": 0.2})
+    assert first.beside == "ClusterNS, sigma 0.2"
     assert first.values("dev") == {1: 50.0, 2: 52.0}
     assert first.values("sts/Avg.") == {}
     assert first.missing == {3: "the disk is full"}
     assert second.missing == {1: "not run", 2: "begun, not ended", 3: "not run"}
-    assert (level.label, level.point, level.beside) == ("Level", {}, "C")
-    assert [line.label for line in gather(experiment, cells[:1])] == ["A, clusters 4"]
+    assert (level.label, level.point, level.beside) == ("Level", {}, "ClusterNS, sigma 0.6")
+    assert [line.label for line in gather(experiment, cells[:1])] == ["A, sigma 0.2"]
 
 
 def test_curves_are_by_key_and_scores_times_a_hundred(tmp_path: Path) -> None:

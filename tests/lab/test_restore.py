@@ -10,18 +10,26 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from clusterns.api.lab import run_cell
 from clusterns.errors import UserError
 from clusterns.evaluation.data.sets import ScoredPairs
-from clusterns.evaluation.results.results import Results, SetResult, SuiteResult
+from clusterns.evaluation.results.results import (
+    Results,
+    SetResult,
+    SuiteResult,
+    read_items,
+    write_items,
+)
 from clusterns.files import read_json, write_json
 from clusterns.lab.cells import Cell, cells_of
 from clusterns.lab.differences import Difference, find_differences
-from clusterns.lab.experiment import Experiment, load_experiment
+from clusterns.lab.experiment import Experiment
 from clusterns.lab.findings import Line, gather
-from clusterns.lab.records import Record
+from clusterns.lab.load import load_experiment
+from clusterns.lab.records import Record, answers_file
 from clusterns.lab.restore import Restored, restore
 from clusterns.lab.tables import differences_table, scores_table
 from clusterns.training.folder import RunFolder
@@ -104,9 +112,21 @@ def test_what_has_no_answers_is_left_out_of_the_tests_over_rows(
     restored = gather(experiment, cells_of(experiment, tmp_path / "other", "small"))
     (one,) = differences(experiment, restored)
     assert (one.seeds, one.seeds_rows) == (2, 1)
-    assert "fewer seeds are at hand for ClusterNS over SimCSE (of 1)." in (
+    assert "fewer seeds are at hand for ClusterNS over SimCSE (of 1)" in (
         differences_table(experiment, [one]).markdown()
     )
+
+
+def test_answers_of_two_records_of_a_cell_stand_side_by_side(
+    tmp_path: Path, experiment: Experiment, cells: list[Cell]
+) -> None:
+    kept = Record("mine", "small", experiment, gather(experiment, cells), [])
+    kept.write(tmp_path / "records")
+    file = answers_file(tmp_path / "records", cells[0].folder.name)
+    own = read_items(file)
+    write_items(file, {"transfer/MR": np.ones(3)})
+    kept.write(tmp_path / "records")
+    assert read_items(file).keys() == {"transfer/MR", *own}
 
 
 def test_of_two_records_the_one_with_more_counts_and_completes_what_is_there(
@@ -147,6 +167,11 @@ def test_what_holds_no_records_is_refused(tmp_path: Path) -> None:
         ("suites", None, "is not whole"),
         ("suites", {"sts": {}}, "is not whole: 'sets'"),
         ("values", ..., "is not whole: 'values'"),
+        ("values", None, "is not whole: values is None"),
+        ("values", {"sts/Avg.": "high"}, "is not whole: sts/Avg. is 'high'"),
+        ("run", [], "is not whole: run is"),
+        ("suites", {"sts": {"sets": {"STS12": {}}, "settings": {}, "seconds": 1.0}}, "'value'"),
+        ("line", "Nobody", "it has cells of no line: Nobody"),
     ],
 )
 def test_a_cell_that_is_not_whole_is_refused_and_nothing_is_written(
@@ -162,6 +187,23 @@ def test_a_cell_that_is_not_whole_is_refused_and_nothing_is_written(
         last[key] = value
     path.write_text("\n".join([head, *lines[:-1], json.dumps(last)]), "utf-8")
     with pytest.raises(UserError, match=said):
+        restore([path], tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+
+
+def test_a_record_that_was_cut_off_is_refused(
+    tmp_path: Path, experiment: Experiment, cells: list[Cell]
+) -> None:
+    kept = Record("mine", "small", experiment, gather(experiment, cells), [])
+    path = kept.write(tmp_path / "records")
+    lines = path.read_text("utf-8").splitlines()
+    path.write_text("\n".join(lines[:-1]), "utf-8")
+    with pytest.raises(UserError, match="it has 3 of 4 cells"):
+        restore([path], tmp_path / "other")
+    path.write_text("\n".join(lines), "utf-8")
+    file = sorted(path.parent.glob("answers/*"))[-1]
+    write_items(file, {key: rows[:10] for key, rows in read_items(file).items()})
+    with pytest.raises(UserError, match="has 10 answers to the 300 rows of STS12"):
         restore([path], tmp_path / "other")
     assert not (tmp_path / "other").exists()
 

@@ -35,13 +35,43 @@ def test_mean_and_deviation_over_seeds_with_the_papers_row_and_what_is_missing()
     assert table.markdown().splitlines()[2:8] == [
         "| Model | STS12 | Avg. | seeds |",
         "|---|---:|---:|---:|",
-        "| A | **50.00** ± 1.41 | **51.00** ± 1.41 | 2 of 3 |",
+        "| A | 50.00 ± 1.41 | 51.00 ± 1.41 | 2 of 3 |",
         "| SimCSE-BERT-base (paper) | 68.40 | 76.25 | - |",
         "| B | 48.00 | 49.00 | 1 |",
         "| C | - | - | 0 of 2 |",
     ]
     assert "Missing: A, seed 3: the disk is full." in table.notes
     assert "Missing: C, seeds 1, 2: not run." in table.notes
+    # The best is marked where all seeds are there.
+    assert (
+        "| A | **50.00** ± 1.41 |"
+        in scores_table(experiment(), [line("A", {1: 50.0, 2: 52.0}), lines[1]]).markdown()
+    )
+
+
+def test_the_best_is_marked_of_scores_only() -> None:
+    columns = {"STS": "sts/Avg.", "dev": "dev", "negatives": "last/negative_similarity"}
+    values = [{"sts/Avg.": v, "dev": v, "last/negative_similarity": v} for v in (1.0, 2.0)]
+    lines = [
+        Line(name, name, outcomes=[Outcome(1, {"values": each}, {})])
+        for name, each in zip("AB", values, strict=True)
+    ]
+    shown = scores_table(experiment(table={"columns": columns}), lines).markdown()
+    assert "| B | **2.00** | **2.00** | 2.00 | 1 |" in shown
+
+
+def test_an_average_over_other_sets_than_the_papers_is_said() -> None:
+    def judged(*names: str) -> Line:
+        result = {"values": {"sts/Avg.": 1.0}, "suites": {"sts": {"sets": dict.fromkeys(names)}}}
+        return Line("A", "A", outcomes=[Outcome(1, result, {})])
+
+    few = judged("STS12", "STS13", "STS14", "STS15", "STS16")
+    notes = scores_table(experiment(), [few, few]).notes
+    assert notes[-1] == "The average is without STS-B, SICK-R; the paper's is over all."
+    notes = scores_table(experiment(), [few, judged("STS12")]).notes
+    assert notes[-1].startswith("sts: not all cells were judged on the same sets")
+    whole = judged("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
+    assert len(scores_table(experiment(), [whole]).notes) == 1
 
 
 def test_columns_by_name_digits_and_what_a_line_does_not_have() -> None:
@@ -50,7 +80,7 @@ def test_columns_by_name_digits_and_what_a_line_does_not_have() -> None:
     geometry = Outcome(2, {"values": {"geometry/alignment": 0.25, "sts/Avg.": 1.0}}, {})
     lines.append(Line("D", "D", outcomes=[geometry]))
     lines.append(Line("E", "E", outcomes=[Outcome(1, {"values": {"geometry/alignment": 0.5}}, {})]))
-    table = scores_table(experiment(table=wanted), lines)
+    table = scores_table(experiment(table=wanted, evaluate=["sts", "geometry"]), lines)
     assert "| D | 1.0 | **0.2** | 1 |" in table.markdown()
     assert "| A | **51.0** ± 1.4 | - | 2 |" in table.markdown()
     assert "Without align: A, B." in table.notes
@@ -87,23 +117,24 @@ def test_a_row_that_the_paper_has_not_is_named() -> None:
 
 def test_differences_say_what_their_tests_can_show() -> None:
     found = [
-        Difference("A", "B", 1.234, 5, 0.0625, 0.125, 0.5, 2.0, 0.0004, 0.0008, rounds=4999),
-        Difference("A", "C", -0.5, 3, 0.5, 0.5, -1.0, 0.1, 0.2, 0.2, rounds=4999),
+        Difference("A", "B", 1.234, 5, 0.0625, 0.125, 0.5, 2.0, 0.0004, 0.0008, 4999, 4, 1.5),
+        Difference("A", "C", -0.5, 3, 0.5, 0.5, -1.0, 0.1, 0.2, 0.2, 4999, 3, -0.5),
         Difference("A", "D", 0.1, 1),
     ]
     table = differences_table(
         experiment(compare=[["A", "B"]], rows={"A": {}, "B": {}, "C": {}, "D": {}}), found
     )
     assert [row for _, row in table.rows] == [
-        ["+1.23", "5", "≤ 0.125", "+0.50 to +2.00", "≤ 0.001"],
+        ["+1.23", "5", "0.125", "+0.50 to +2.00 around +1.50", "≤ 0.001"],
         ["-0.50", "3", "0.500", "-1.00 to +0.10", "0.200"],
         ["+0.10", "1", None, None, None],
     ]
     notes = " ".join(table.notes)
     assert "for the number of comparisons (2)" in notes
-    assert "2/2^n for n seeds: 1 with 1, 0.25 with 3, 0.0625 with 5" in notes
+    assert "2/2^n for n seeds: 0.25 with 3, 0.0625 with 5" in notes
     assert "4,999 resamples" in notes
-    assert r"$\le$ 0.125" in table.latex()
+    assert "for A over B (of 4): interval and p are of these." in notes
+    assert r"$\le$ 0.001" in table.latex()
 
 
 def test_pairs_without_a_common_seed_are_said() -> None:

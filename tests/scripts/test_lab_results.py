@@ -13,8 +13,8 @@ import pytest
 
 from clusterns.files import write_json
 from clusterns.lab.differences import Difference
-from clusterns.lab.experiment import load_experiment
 from clusterns.lab.findings import Line, Outcome
+from clusterns.lab.load import load_experiment
 from clusterns.lab.records import Record
 
 ROOT = Path(__file__).parents[2]
@@ -49,7 +49,10 @@ def line(label: str, values: dict[int, float], beside: str) -> Line:
             {
                 "values": {"sts/Avg.": value, "dev": value}, "processor_seconds": 60.0,
                 "corpus": "text.txt", "base": "minibert 0a",
-                "record": {"versions": {"torch": "2", "sentence-transformers": "6"}},
+                "record": {
+                    "versions": {"torch": "2", "sentence-transformers": "6"},
+                    "command": ["clusterns", "lab", "cell", f"{beside.replace(' ', '-')}-{seed}-{0:010}"],
+                },
             },
             {},
         )
@@ -74,8 +77,15 @@ def test_what_holds_is_said_with_the_papers_difference(
     )
     only = Record("ablations", "small", load_experiment("ablations"), lines, [few])
     assert script["judge"](only, few) == (3, "not shown")
-    assert script["judge"](only, replace(few, seeds_rows=3)) == (3, "holds")
-    rows = {"p_seeds": 0.5, "adjusted_seeds": 1.0, "low": 0.0, "high": 1.0, "rounds": 1000}
+    enough = replace(few, seeds_rows=3)
+    assert script["judge"](only, enough) == (3, "in all seeds")
+    assert script["judge"](only, replace(enough, adjusted_seeds=0.04)) == (3, "holds")
+    other_way = replace(enough, points=-1.0, adjusted_seeds=0.04)
+    assert script["judge"](only, other_way) == (3, "reversed")
+    assert script["judge"](only, replace(other_way, adjusted_rows=0.06)) == (3, "not shown")
+    rows = {
+        "p_seeds": 0.5, "adjusted_seeds": 1.0, "low": 0.0, "high": 1.0, "rounds": 1000, "seeds_rows": 3,
+    }  # fmt: skip
     differences = [
         Difference("ClusterNS", "Without false negatives", 1.0, 3, p_rows=0.01, adjusted_rows=0.02, **rows),
         Difference("ClusterNS", "Without hard negatives", -1.0, 3, p_rows=0.01, adjusted_rows=0.02, **rows),
@@ -103,11 +113,11 @@ def test_what_holds_is_said_with_the_papers_difference(
     page = (tmp_path / "docs" / "results.md").read_text("utf-8")
     where = "[ablations](#ablations) | minibert 0a"
     for claim in (
-        f"| ClusterNS over Without false negatives | {where} | +0.56 | +1.00 | 3 of 3 | 0.020 | holds |",
-        f"| ClusterNS over Without hard negatives | {where} | +1.52 | -1.00 | 0 of 3 | 0.020 | reversed |",
-        f"| ClusterNS over Harder negatives | {where} | +0.58 | +0.00 | 1 of 3 | 0.020 | not shown |",
-        f"| ClusterNS over Random clusters | {where} | +0.78 | +1.00 | 3 of 3 | 0.060 | not shown |",
-        f"| ClusterNS over SimCSE | {where} | +1.30 | +1.00 | 2 of 2 | 0.020 | not shown |",
+        f"| ClusterNS over Without false negatives | {where} | +0.56 | +1.00 | 3 of 3 | 0.020 | 1.000 | in all seeds |",
+        f"| ClusterNS over Without hard negatives | {where} | +1.52 | -1.00 | 0 of 3 | 0.020 | 1.000 | in none |",
+        f"| ClusterNS over Harder negatives | {where} | +0.58 | +0.00 | 1 of 3 | 0.020 | 1.000 | not shown |",
+        f"| ClusterNS over Random clusters | {where} | +0.78 | +1.00 | 3 of 3 | 0.060 | 1.000 | not shown |",
+        f"| ClusterNS over SimCSE | {where} | +1.30 | +1.00 | 2 of 2 | 0.020 | 1.000 | not shown |",
     ):
         assert claim in page
     assert (
@@ -121,6 +131,38 @@ def test_what_holds_is_said_with_the_papers_difference(
     )
     assert "![ClusterNS without each of its parts: ablations](results/ablations.svg)" in page
     assert (tmp_path / "docs" / "results" / "ablations.svg").is_file()
+
+
+def test_claims_on_the_same_cells_are_named(script: dict[str, Any]) -> None:
+    def record(name: str, first: str, second: str, values: dict[int, float]) -> Record:
+        lines = [line(first, values, "ours"), line(second, values, "theirs")]
+        claim = Difference(first, second, 1.0, len(values))
+        return Record(name, "small", load_experiment("ablations"), lines, [claim])
+
+    one, other = record("a", "A", "B", {1: 1.0, 2: 2.0}), record("b", "C", "D", {1: 1.0, 2: 2.0})
+    assert "count once: A over B (a) and C over D (b)." in script["the_same"]([one, other])
+    assert script["the_same"]([one, record("b", "C", "D", {1: 1.0})]) == ""
+
+
+def test_a_search_whose_first_trial_was_killed_is_shown(tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "scripts"))
+        searches = runpy.run_path(str(ROOT / "scripts" / "lab_findings.py"))["searches"]
+    trials = [
+        {"number": 0, "value": None, "settings": {"temperature": 0.05}},
+        {"number": 1, "value": 50.0, "settings": {"temperature": 0.05}},
+        {"number": 2, "value": 49.0, "settings": {"temperature": 0.1}},
+    ]
+    record = {
+        "method": "simcse", "best": 1, "base": "minibert 0a", "settings": {}, "trials": trials,
+        "record": {"command": ["clusterns"]},
+    }  # fmt: skip
+    write_json(tmp_path / "searches" / "simcse.json", record)
+    assert "| simcse | - | 3 | 50.00 | 50.00 | 49.00 to 50.00 |" in searches(tmp_path, tmp_path)
+    for one in trials[:2]:
+        one["value"] = None
+    write_json(tmp_path / "searches" / "simcse.json", {**record, "best": 2})
+    assert "| simcse | - | 3 | - | 49.00 |" in searches(tmp_path, tmp_path)
 
 
 def test_without_records_there_is_no_page(script: dict[str, Any], tmp_path: Path) -> None:

@@ -227,8 +227,7 @@ def _result_of(folder: RunFolder) -> RunResult:
 
 def _placed(recipe: Recipe) -> Recipe:
     """The recipe with whole paths."""
-    keys = {key for kind in type(recipe).__mro__ for key in vars(kind).get("places", ())}
-    named = {key: getattr(recipe, key) for key in sorted(keys)}
+    named = {key: getattr(recipe, key) for key in recipe.keys_of_places()}
     return recipe.model_copy(update={key: _absolute(name) for key, name in named.items() if name})
 
 

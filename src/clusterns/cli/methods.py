@@ -18,7 +18,7 @@ def methods(
     clusterns methods esimcse
 
     A method is chosen with `clusterns train corpus.txt --method esimcse --output runs/e`; a part is
-    added to any of them with `--set "parts=[queue]"`.
+    added to any of them with `--set "parts=\\[queue]"`.
     """
     from clusterns.errors import UserError
     from clusterns.methods.registry import method_names, part_names

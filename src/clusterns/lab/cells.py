@@ -23,9 +23,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from clusterns.encoder.locate import MINIBERT, identity_of_base
+from clusterns.corpus.sources import check_sources
+from clusterns.encoder.locate import MINIBERT, identity_of_base, resolve_base
 from clusterns.errors import UserError
 from clusterns.evaluation.data.catalogue import VARIABLE
+from clusterns.evaluation.data.text_files import split_columns
 from clusterns.files import read_json, write_json
 from clusterns.lab.experiment import RECIPE, WIKIPEDIA, Budget, Experiment
 from clusterns.training.folder import NO_MATTER
@@ -35,6 +37,8 @@ CELLS = "cells"
 CURVES = "curves"
 ANSWERS = "answers.json"
 WIKIPEDIA_FILE = Path("wiki") / "enwiki_1m.txt.xz"
+# Of the text of this project's own records, so that they can be read where it is not.
+WIKIPEDIA_SIZE = 35484272
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,14 @@ class Cell:
         result = self.result
         if result is None or (self.shows_cases and is_restored(result)):
             return False
-        return set(self.suites) <= set(result["suites"])
+        judged = result["suites"]
+        return all(
+            suite in judged and self._fits(judged[suite]["settings"]) for suite in self.suites
+        )
+
+    def _fits(self, settings: Mapping[str, Any]) -> bool:
+        """Whether a suite was judged as this experiment asks; only clustering has something to ask."""
+        return settings.get("kmeans_seeds", self.kmeans_seeds) == self.kmeans_seeds
 
     def order(self) -> None:
         """Write down what is to be done."""
@@ -120,7 +131,7 @@ def cells_of(
     """
     text = find_corpus(corpus or experiment.corpus)
     found: list[tuple[int, Cell]] = []
-    known = {name: label for label, _, _ in experiment.lines() for name in (label,)}
+    known = [label for label, _, _ in experiment.lines()]
     for name in only:
         if name not in known and name not in experiment.rows:
             raise UserError(f"--only {name}: there is no such row; there are {', '.join(known)}.")
@@ -165,6 +176,8 @@ def _folder_name(recipe: str, changes: Mapping[str, Any], corpus: str, label: st
         raise UserError(f"row {label}: {error}") from None
     settings = resolved.model_dump(mode="json", exclude=resolved.unread() | NO_MATTER)
     base = str(settings.pop("base") or MINIBERT)
+    for key in settings.keys() & set(resolved.keys_of_places()):
+        settings[key] = _identity(settings[key]) if settings[key] else settings[key]
     decides = [settings, _identity_of_base(base), _identity(corpus)]
     text = json.dumps(decides, sort_keys=True)
     digest = hashlib.blake2b(text.encode(), digest_size=5).hexdigest()
@@ -172,25 +185,40 @@ def _folder_name(recipe: str, changes: Mapping[str, Any], corpus: str, label: st
 
 
 def find_corpus(name: str) -> str:
-    """The text of an experiment: Wikipedia from the folder of the data, a file by its whole path, a
-    Hub dataset as it is."""
+    """The text of an experiment: Wikipedia from the folder of the data (the bare word where it is not
+    there), a file by its whole path, a Hub dataset as it is."""
     if name != WIKIPEDIA:
         path = Path(name).expanduser()
         return str(path.resolve()) if path.exists() else name
     folder = os.environ.get(VARIABLE)
     if folder and (Path(folder) / WIKIPEDIA_FILE).is_file():
         return str((Path(folder) / WIKIPEDIA_FILE).resolve())
-    raise UserError(
-        f"the corpus {WIKIPEDIA} is {WIKIPEDIA_FILE.as_posix()} in the folder that the variable {VARIABLE} "
-        "names, and is not there: name a text with --corpus, such as SimCSE's wiki1m_for_simcse.txt."
-    )
+    return WIKIPEDIA
+
+
+def check_at_hand(cells: Sequence[Cell]) -> None:
+    """Refuse to run cells whose text or base is not here; what they left before can be looked at."""
+    if any(cell.corpus == WIKIPEDIA for cell in cells):
+        raise UserError(
+            f"the corpus {WIKIPEDIA} is {WIKIPEDIA_FILE.as_posix()} in the folder that the variable {VARIABLE} "
+            "names, and is not there: name a text with --corpus, such as SimCSE's wiki1m_for_simcse.txt."
+        )
+    check_sources(sorted({cell.corpus for cell in cells}))
+    for base in {cell.changes["base"] for cell in cells if cell.changes.get("base")}:
+        resolve_base(base)
 
 
 _identity_of_base = cache(identity_of_base)
 
 
-@cache
-def _identity(corpus: str) -> str:
-    """What tells two texts apart, on any machine: name and size of a file."""
-    path = Path(corpus)
-    return f"{path.name} {path.stat().st_size}" if path.is_file() else corpus
+def _identity(place: str) -> str:
+    """What tells two texts apart, on any machine: name and size of a file, or of all files of a folder."""
+    if place == WIKIPEDIA:
+        return f"{WIKIPEDIA_FILE.name} {WIKIPEDIA_SIZE}"
+    path, columns = split_columns(Path(place).expanduser())
+    is_word = Path(place).name == place and not path.suffix  # such as stsb, whatever lies here
+    if is_word or not path.exists():
+        return place
+    files = [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file())
+    told = [f"{each.relative_to(path.parent).as_posix()} {each.stat().st_size}" for each in files]
+    return "\n".join([*told, *([columns] if columns else [])])

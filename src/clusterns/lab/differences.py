@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -50,6 +51,8 @@ class Difference:
     rounds: int = 0
     seeds_rows: int = 0
     """Of how many seeds both have their answers row by row at hand."""
+    points_rows: float | None = None
+    """The difference over these seeds alone, which the interval belongs to."""
 
     @property
     def least_p_seeds(self) -> float:
@@ -135,24 +138,34 @@ def _over_rows(
         for one in line.outcomes
         if one.answers is not None and suite in one.result["suites"]
     }
-    models = {key: one for key, one in models.items() if suite in one.suites}
-    samples = _samples(list(models.values()), suite, name, enough_rounds(len(differences)), find)
+    keys = [f"{suite}/{name}"] if name != AVERAGE else _answered_by_most(models.values(), suite)
+    models = {label: one for label, one in models.items() if one.items.keys() >= set(keys)}
+    samples = _samples(list(models.values()), keys, enough_rounds(len(differences)), find)
     if samples is None:
         return differences
     columns = {key: samples[:, place] for place, key in enumerate(models)}
     return [_with_rows(one, columns) for one in differences]
 
 
+def _answered_by_most(models: Iterable[Results], suite: str) -> list[str]:
+    """The sets that an average is over, by what most models have answered; a model that lacks some is
+    left out, not the test."""
+    found: Counter[tuple[str, ...]] = Counter()
+    for model in models:
+        own = [key for key in model.items if key.startswith(f"{suite}/")]
+        found[tuple(key for key in own if not key.startswith(f"{suite}/DBpedia"))] += 1
+    most = sorted(found, key=lambda keys: (found[keys], len(keys)))
+    return list(most[-1]) if most else []
+
+
 def _samples(
-    models: Sequence[Results], suite: str, name: str, rounds: int, find: FindPairs
+    models: Sequence[Results], keys: Sequence[str], rounds: int, find: FindPairs
 ) -> Floats | None:
     """The value of every model on every resample: (rounds + 1, models)."""
     if len(models) < 2:
         return None
-    sets = [key for key in models[0].suites[suite].sets if not key.startswith("DBpedia")]
-    keys = [f"{suite}/{each}" for each in (sets if name == AVERAGE else [name])]
     gold, _ = gold_scores(models, find)
-    testable = {key for key in comparable(models) if suite == "transfer" or key in gold}
+    testable = {key for key in comparable(models) if key.startswith("transfer/") or key in gold}
     if not keys or not set(keys) <= testable:
         return None  # an average over fewer sets would be another value
     total: Floats | None = None
@@ -175,5 +188,5 @@ def _with_rows(one: Difference, columns: Mapping[tuple[str, int], Floats]) -> Di
     low, high = np.percentile(gaps[1:], [2.5, 97.5])
     return replace(
         one, low=float(low), high=float(high), p_rows=two_sided_p(gaps[1:]), rounds=len(gaps) - 1,
-        seeds_rows=len(seeds),
+        seeds_rows=len(seeds), points_rows=float(gaps[0]),
     )  # fmt: skip

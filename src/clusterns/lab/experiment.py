@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping
-from importlib.resources import files
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from clusterns.errors import UserError
 from clusterns.evaluation.data.catalogue import SUITES
+from clusterns.lab.checks import check_paper, check_values
 from clusterns.lab.drawing import Drawing
-from clusterns.settings import Settings, validated
+from clusterns.settings import Settings
 
 BUDGETS = ("small", "paper")
 Budget = Literal["small", "paper"]
@@ -39,16 +35,16 @@ def _seeds(value: Any) -> Any:
     """A number of seeds is so many of them, from 1 on: 0 is left for a search."""
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return tuple(range(1, value + 1))
-    return value
+    if isinstance(value, list | tuple) and value and len(set(map(str, value))) == len(value):
+        return value
+    raise ValueError("name a number of seeds, or a list of different ones")
 
 
-def _distinct(value: tuple[int, ...]) -> tuple[int, ...]:
-    if not value or len(set(value)) < len(value):
-        raise ValueError("name a number of seeds, or a list of different ones")
-    return value
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
 
 
-Seeds = Annotated[tuple[int, ...], BeforeValidator(_seeds), AfterValidator(_distinct)]
+Seeds = Annotated[tuple[int, ...], BeforeValidator(_seeds)]
 Changes = Annotated[dict[str, Any], BeforeValidator(_numbers)]
 
 
@@ -67,6 +63,13 @@ class Row(Settings):
     """How many seeds, or which ones. Empty: the experiment's."""
     once: bool = False
     """Run it as it is, without the values of the grid: a row to compare with."""
+
+    def beside_at(self, point: Mapping[str, Any]) -> str | None:
+        """The paper's row beside a line: that of the same value of the grid."""
+        if self.beside is None or not point:
+            return self.beside
+        ((key, value),) = point.items()
+        return f"{self.beside}, {key} {value}"
 
 
 class TableDrawing(Settings):
@@ -101,7 +104,7 @@ class Experiment(Settings):
     """Where it stands in the paper."""
     corpus: str = WIKIPEDIA
     """The text to learn from: `wikipedia` (wiki/ in the folder of the data), or a file or Hub dataset."""
-    evaluate: tuple[str, ...] = ("sts",)
+    evaluate: Annotated[tuple[str, ...], BeforeValidator(_listed)] = ("sts",)
     """Suites that every model is judged on: sts, transfer, clustering, geometry."""
     kmeans_seeds: int = Field(10, ge=1)
     """K-means runs for each clustering set."""
@@ -115,7 +118,7 @@ class Experiment(Settings):
     """Settings of all rows with --budget paper."""
     rows: dict[str, Row]
     """The methods, by the name that the table shows."""
-    grid: dict[str, list[Any]] = {}
+    grid: Annotated[dict[str, list[Any]], BeforeValidator(_numbers)] = {}
     """A setting and its values: every row runs with each of them."""
     table: TableDrawing = Field(
         default_factory=lambda: TableDrawing.model_validate({"suite": "sts"})
@@ -130,6 +133,17 @@ class Experiment(Settings):
     figures: dict[str, Drawing] = {}
     """Pictures, by the name of their file."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _table_of_what_is_judged(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or "table" in values or "evaluate" not in values:
+            return values
+        judged = _listed(values["evaluate"])
+        shown = (
+            {"columns": {"dev": "dev", "before": "base"}} if not judged else {"suite": judged[0]}
+        )
+        return {**values, "table": shown}
+
     @model_validator(mode="after")
     def _names_are_known(self) -> Experiment:
         if not self.rows:
@@ -139,6 +153,12 @@ class Experiment(Settings):
                 raise ValueError(f"there is no suite {suite!r}: choose from {', '.join(SUITES)}.")
         if len(self.grid) > 1:
             raise ValueError("a grid has one setting; write the other one into the rows.")
+        for key, values in self.grid.items():
+            if not values:
+                raise ValueError(f"grid: {key} has no values.")
+            twice = [value for place, value in enumerate(values) if value in values[:place]]
+            if twice:
+                raise ValueError(f"grid: {key} has {twice[0]} twice.")
         names = [label for label, _, _ in self.lines()]
         for first, second in self.compare:
             for name in (first, second):
@@ -154,6 +174,8 @@ class Experiment(Settings):
                     raise ValueError(
                         f"figure {file}: there is no row {name!r}: {', '.join(names)}."
                     )
+        check_values(self)
+        check_paper(self)
         return self
 
     def lines(self) -> list[tuple[str, Row, dict[str, Any]]]:
@@ -186,7 +208,8 @@ class Experiment(Settings):
         }  # fmt: skip
 
 
-# minibert's states are averaged. After so many steps SimCSE's own curve on STS-B dev rises no more: results/lab/budget.
+# minibert's states are averaged. After so many steps SimCSE's own curve on STS-B dev has risen nearly as far as
+# it does: results/lab/budget.
 SMALL: dict[str, Any] = {
     "base": "minibert",
     "batch_size": 64,
@@ -198,40 +221,3 @@ SMALL: dict[str, Any] = {
     "heldout": 200,
     "dev": "stsb",
 }
-
-
-def experiment_names() -> list[str]:
-    """The experiments inside this package: the main table, then the others by name."""
-    folder = files("clusterns.lab") / "experiments"
-    names = sorted(item.name.removesuffix(".yaml") for item in folder.iterdir())
-    return sorted(names, key=lambda name: name != "main")
-
-
-def load_experiment(name_or_file: str) -> Experiment:
-    """An experiment of this package by its name, or the user's own YAML file."""
-    source = f"experiment {name_or_file}"
-    if name_or_file in experiment_names():
-        text = (files("clusterns.lab") / "experiments" / f"{name_or_file}.yaml").read_text("utf-8")
-    else:
-        path = Path(name_or_file).expanduser()
-        if path.suffix not in {".yaml", ".yml"} and os.sep not in name_or_file:
-            raise UserError(
-                f"there is no experiment {name_or_file!r}: choose one of "
-                f"{', '.join(experiment_names())}, or name a .yaml file."
-            )
-        try:
-            text = path.read_text("utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise UserError(f"cannot read the experiment {path}: {error}.") from None
-    try:
-        values = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise UserError(f"{source} is not YAML: {' '.join(str(error).split())}.") from None
-    if not isinstance(values, dict):
-        raise UserError(f"{source} must be keys and values.")
-    return validated(Experiment, values, source, "docs/lab.md explains the keys.")
-
-
-def short_name(name_or_file: str) -> str:
-    """What an experiment's files are called."""
-    return Path(name_or_file).stem

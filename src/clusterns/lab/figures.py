@@ -121,7 +121,8 @@ def _against(figure: Figure, drawing: Drawing, lines: Sequence[Line]) -> bool:
             )
         else:
             axes.axhline(means[0], color=colour, label=row, linestyle=(0, (5, 3)), linewidth=1.5)
-            axes.axhspan(means[0] - spreads[0], means[0] + spreads[0], color=colour, alpha=0.12)
+            if not np.isnan(spreads[0]):
+                axes.axhspan(means[0] - spreads[0], means[0] + spreads[0], color=colour, alpha=0.12)
     axes.set_xticks(range(len(points)), [str(point) for point in points])
     axes.set_xlabel(setting)
     axes.set_ylabel(drawing.label or value)
@@ -202,9 +203,9 @@ def _dots(figure: Figure, drawing: Drawing, lines: Sequence[Line]) -> bool:
 
 
 def _mean(line: Line, name: str) -> tuple[float, float]:
-    """Mean and spread of a value over the seeds."""
+    """Mean and spread of a value over the seeds; that of a single one is unknown, and not drawn."""
     values = list(line.values(name).values())
-    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
 
 
 def _words(key: str) -> str:

@@ -12,7 +12,7 @@ import yaml
 
 from clusterns.evaluation.results.store import FOLDER as EVALUATION
 from clusterns.lab.cells import ANSWERS, CURVES, Cell, is_restored
-from clusterns.lab.engines.program import reason
+from clusterns.lab.engines.program import error_in
 from clusterns.lab.experiment import Experiment
 
 Curve = list[tuple[int, float]]
@@ -70,13 +70,10 @@ def gather(experiment: Experiment, cells: Sequence[Cell]) -> list[Line]:
         own = sorted((c for c in cells if c.line == label), key=lambda cell: cell.seed)
         if not own:
             continue
-        beside = row.beside
-        if beside is not None and point:
-            ((key, value),) = point.items()
-            beside = f"{beside}, {key} {value}"
-        done = [_outcome(cell) for cell in own if cell.is_done]
-        missing = {cell.seed: _why(cell) for cell in own if not cell.is_done}
-        found.append(Line(label, names[id(row)], point, beside, done, missing))
+        done = [cell for cell in own if cell.is_done]
+        missing = {cell.seed: _why(cell) for cell in own if cell not in done}
+        outcomes = [_outcome(cell) for cell in done]
+        found.append(Line(label, names[id(row)], point, row.beside_at(point), outcomes, missing))
     return found
 
 
@@ -97,7 +94,7 @@ def _outcome(cell: Cell) -> Outcome:
 def _why(cell: Cell) -> str:
     if not cell.log.is_file():
         return "not run"
-    return reason(cell.log) if cell.log.stat().st_size else "begun, not ended"
+    return error_in(cell.log) or "begun, not ended"
 
 
 def read_curves(metrics: Path) -> dict[str, Curve]:

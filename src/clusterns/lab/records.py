@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from clusterns.errors import UserError
-from clusterns.evaluation.results.results import write_items
+from clusterns.evaluation.results.results import read_items, write_items
 from clusterns.evaluation.results.store import read_results
 from clusterns.files import whole_file
 from clusterns.lab.cells import CURVES
 from clusterns.lab.differences import Difference
 from clusterns.lab.experiment import Experiment
 from clusterns.lab.findings import Line, Outcome
+from clusterns.settings import validated
 
 CELL_NAME = re.compile(r"\w[\w.-]*-\d+-[0-9a-f]{10}")
 FOLDERS = re.compile(r"(?<![^\s'\"(=])/(?:[^/\s'\"]+/)*")
@@ -59,6 +60,7 @@ class Record:
                 for line in self.lines
             ],
             "differences": [one.plain() for one in self.differences],
+            "cells": sum(len(line.outcomes) for line in self.lines),
         }
         cells = [
             {"line": line.label, "seed": one.seed, **one.result, CURVES: one.curves}
@@ -77,6 +79,12 @@ class Record:
         """Read what ``write`` wrote."""
         try:
             head, *cells = [json.loads(text) for text in path.read_text("utf-8").splitlines()]
+            # Records from before they were counted are taken as they are.
+            if len(cells) != head.get("cells", len(cells)):
+                raise ValueError(f"it has {len(cells)} of {head['cells']} cells")
+            unknown = {cell["line"] for cell in cells} - {line["label"] for line in head["lines"]}
+            if unknown:
+                raise ValueError(f"it has cells of no line: {', '.join(sorted(unknown))}")
             lines = []
             for line in head["lines"]:
                 own = [cell for cell in cells if cell["line"] == line["label"]]
@@ -86,14 +94,15 @@ class Record:
             return cls(
                 path.stem,
                 head["budget"],
-                Experiment.model_validate(head["experiment"]),
+                validated(Experiment, head["experiment"], f"experiment of {path}"),
                 lines,
                 [Difference(**one) for one in head["differences"]],
             )
         except OSError as error:
             raise UserError(f"cannot read the record {path}: {error.strerror}.") from error
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise UserError(f"{path} is no record of an experiment: {error}.") from error
+            told = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+            raise UserError(f"{path} is no record of an experiment: {told}.") from error
 
 
 def cell_name(result: Mapping[str, Any]) -> str:
@@ -115,7 +124,9 @@ def _write_answers(one: Outcome, folder: Path) -> None:
     items = read_results(one.answers)[0].items
     own = {key: rows for key, rows in items.items() if key.split("/")[0] in one.result["suites"]}
     if own:
-        write_items(answers_file(folder, cell_name(one.result)), own)
+        file = answers_file(folder, cell_name(one.result))
+        # Another record may have the same cell with the answers of other suites.
+        write_items(file, {**read_items(file), **own})
 
 
 def without_folders(value: Any) -> Any:

@@ -20,8 +20,14 @@ from clusterns.locks import locked
 
 # Of a line in a record: its place in the table, which is not the cell's.
 PLACE = ("line", "seed")
-NEEDED = ("suites", "values", "curves", "record", "corpus", "metric", "processor_seconds")
-SUITE = ("sets", "settings", "seconds")
+# What a lab reads of a cell, and of a suite of it.
+CELL: dict[str, type | tuple[type, ...]] = {
+    "suites": dict, "values": dict, "curves": dict, "record": dict, "run": dict, "settings": dict,
+    "corpus": str, "metric": str, "processor_seconds": (int, float),
+}  # fmt: skip
+SUITE: dict[str, type | tuple[type, ...]] = {
+    "sets": dict, "settings": dict, "seconds": (int, float),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -73,11 +79,11 @@ def _cells(path: Path) -> dict[str, _Kept]:
     for line in Record.read(path).lines:
         for one in line.outcomes:
             try:
-                for key in NEEDED:
-                    _ = one.result[key]
+                _check(one.result, CELL)
                 for suite in one.result["suites"].values():
-                    for key in SUITE:
-                        _ = suite[key]
+                    _check(suite, SUITE)
+                    read_sets(suite["sets"])
+                _check(one.result["values"], dict.fromkeys(one.result["values"], (int, float)))
                 name = cell_name(one.result)
             except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
                 raise UserError(
@@ -86,6 +92,12 @@ def _cells(path: Path) -> dict[str, _Kept]:
             result = {key: value for key, value in one.result.items() if key not in PLACE}
             found[name] = _Kept(result, answers_file(path.parent, name))
     return found
+
+
+def _check(found: Mapping[str, Any], kinds: Mapping[str, type | tuple[type, ...]]) -> None:
+    for key, kind in kinds.items():
+        if not isinstance(found[key], kind):
+            raise TypeError(f"{key} is {found[key]!r}")
 
 
 def _is_new(one: _Kept, folder: Path) -> bool:
@@ -113,4 +125,12 @@ def _results(name: str, one: _Kept) -> Results:
         )
         for suite, each in one.result["suites"].items()
     }
-    return Results(name, {}, dict(one.result["record"]), suites, read_items(one.answers))
+    results = Results(name, {}, dict(one.result["record"]), suites, read_items(one.answers))
+    for suite, each in suites.items():
+        for label, found in each.sets.items():
+            answers = results.items.get(f"{suite}/{label}")
+            if answers is not None and len(answers) != found.rows:
+                raise UserError(
+                    f"{one.answers} has {len(answers)} answers to the {found.rows} rows of {label}."
+                )
+    return results

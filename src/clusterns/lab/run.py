@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from clusterns.console import say
-from clusterns.lab.cells import Cell
+from clusterns.lab.cells import Cell, check_at_hand
 from clusterns.lab.engines.driver import Driver, Task, duration
 from clusterns.lab.engines.engine import Engine
 from clusterns.lab.engines.program import Program
@@ -22,6 +22,7 @@ def run_cells(cells: Sequence[Cell], engine: Engine, workers: int) -> dict[str, 
     left = [cell for cell in distinct.values() if not cell.is_done]
     if len(left) < len(distinct):
         say(f"{len(distinct) - len(left)} of {len(distinct)} cells have their result already.")
+    check_at_hand(left)
     for cell in left:
         cell.order()
     return Driver(engine, workers).run([_task(cell) for cell in left])

@@ -10,8 +10,8 @@ from clusterns.errors import UserError
 from clusterns.evaluation.data.catalogue import SUITES
 from clusterns.evaluation.results.bootstrap import two_sided_p
 from clusterns.evaluation.results.published import published_rows
-from clusterns.evaluation.results.results import LOWER_IS_BETTER
-from clusterns.evaluation.results.tables import AVERAGE
+from clusterns.evaluation.results.results import AVERAGED, LOWER_IS_BETTER
+from clusterns.lab.checks import AMI, names_of
 from clusterns.lab.differences import Difference, least_p
 from clusterns.lab.experiment import Experiment
 from clusterns.lab.findings import Line, Outcome
@@ -19,7 +19,6 @@ from clusterns.tables import Table
 
 SEEDS = "seeds"
 CLUSTERNS = "clusterns"
-GEOMETRY = ("alignment", "uniformity")
 
 
 def scores_table(experiment: Experiment, lines: Sequence[Line]) -> Table:
@@ -27,10 +26,14 @@ def scores_table(experiment: Experiment, lines: Sequence[Line]) -> Table:
     columns = columns_of(experiment, lines)
     suite = experiment.table.suite
     lower = [name.split("/")[0] in LOWER_IS_BETTER for name in columns.values()]
+    # A diagnostic has no best, and means over seeds that are not all there are not to be compared.
+    complete = not any(line.missing for line in lines)
+    marked = [complete and name.split("/")[0] in (*SUITES, "dev") for name in columns.values()]
     table = Table(
         experiment.title,
         [*columns, SEEDS],
         lower_is_better=[*lower, False],
+        mark_best=[*marked, False],
         digits=experiment.table.digits,
         spread_digits=experiment.table.digits,
     )
@@ -49,6 +52,7 @@ def scores_table(experiment: Experiment, lines: Sequence[Line]) -> Table:
             table.rows.append(_paper_row(line.beside, published, list(columns), table.digits))
             table.spreads.append([None] * len(table.columns))
     table.notes += _notes(lines, columns)
+    table.notes += _judged_on(lines, {name.split("/")[0] for name in columns.values()})
     return table
 
 
@@ -57,7 +61,7 @@ def columns_of(experiment: Experiment, lines: Sequence[Line]) -> dict[str, str]:
     suite = experiment.table.suite
     if suite is None:
         return experiment.table.columns
-    names = GEOMETRY if suite == "geometry" else (*SUITES[suite], AVERAGE)
+    names = [name for name in names_of(suite) if name != AMI]  # of DBpedia, which has a column
     there = dict.fromkeys(name for line in lines for one in line.outcomes for name in one.values)
     # A part of a set, or one from the Hub, has its name with more behind it.
     found = {
@@ -108,6 +112,27 @@ def _notes(lines: Sequence[Line], columns: dict[str, str]) -> list[str]:
     return notes
 
 
+def _judged_on(lines: Sequence[Line], suites: set[str]) -> list[str]:
+    """Averages that are not over all sets of the paper, or not of all cells over the same ones."""
+    notes = []
+    for suite in sorted(suites & AVERAGED.keys()):
+        judged = [
+            one.result["suites"][suite]["sets"]
+            for line in lines
+            for one in line.outcomes
+            if suite in one.result.get("suites", {})
+        ]
+        sets = {frozenset(each) for each in judged}
+        lacking = [name for name in AVERAGED[suite] if not all(name in each for each in sets)]
+        if len(sets) > 1:
+            notes.append(
+                f"{suite}: not all cells were judged on the same sets; averages cannot be compared."
+            )
+        elif sets and lacking:
+            notes.append(f"The average is without {', '.join(lacking)}; the paper's is over all.")
+    return notes
+
+
 def never_clustered(one: Outcome) -> bool:
     """Whether a run of ClusterNS never got down to its sigma."""
     run, method = one.result.get("run", {}), one.result.get("settings", {}).get("method")
@@ -134,15 +159,17 @@ def differences_table(experiment: Experiment, differences: Sequence[Difference])
         interval = None
         if one.low is not None and one.high is not None:
             interval = f"{one.low:+.2f} to {one.high:+.2f}"
+            if one.points_rows is not None and one.seeds_rows < one.seeds:
+                interval += f" around {one.points_rows:+.2f}"
         table.rows.append(
             (
                 f"{one.first} over {one.second}",
                 [
                     f"{one.points:+.2f}",
                     str(one.seeds),
-                    _p(one.adjusted_seeds, one.p_seeds == one.least_p_seeds),
+                    None if one.adjusted_seeds is None else f"{one.adjusted_seeds:.3f}",
                     interval,
-                    _p(one.adjusted_rows, one.p_rows == two_sided_p(np.ones(one.rounds or 1))),
+                    p_over_rows(one),
                 ],
             )
         )
@@ -155,19 +182,24 @@ def differences_table(experiment: Experiment, differences: Sequence[Difference])
     return table
 
 
-def _p(value: float | None, is_least: bool) -> str | None:
-    """A p-value; where it is the least that the test can give, only a bound is known."""
-    return None if value is None else f"{'≤ ' if is_least else ''}{value:.3f}"
+def p_over_rows(one: Difference) -> str | None:
+    """As it is shown; where it is the least that so many resamples can give, only a bound is known."""
+    if one.adjusted_rows is None:
+        return None
+    is_least = one.p_rows == two_sided_p(np.ones(one.rounds or 1))
+    return f"{'≤ ' if is_least else ''}{one.adjusted_rows:.3f}"
 
 
 def _tests(differences: Sequence[Difference]) -> list[str]:
-    counts = sorted({one.seeds for one in differences})
-    floors = ", ".join(f"{least_p(n):.3g} with {n}" for n in counts)
-    tested = sum(one.p_seeds is not None for one in differences)
-    notes = [
-        "p, seeds: paired permutation test over the seeds that both have, two-sided, adjusted by Holm's method "
-        f"for the number of comparisons ({tested}). Before that, the least possible p is 2/2^n for n seeds: {floors}."
-    ]
+    tested = [one.seeds for one in differences if one.p_seeds is not None]
+    notes = []
+    if tested:
+        floors = ", ".join(f"{least_p(n):.3g} with {n}" for n in sorted(set(tested)))
+        notes.append(
+            "p, seeds: paired permutation test over the seeds that both have, two-sided, adjusted by Holm's method "
+            f"for the number of comparisons ({len(tested)}). Before that, the least possible p is 2/2^n for n seeds: "
+            f"{floors}."
+        )
     rounds = max(one.rounds for one in differences)
     if rounds:
         notes.append(
@@ -182,7 +214,8 @@ def _tests(differences: Sequence[Difference]) -> list[str]:
         ]
         if fewer:
             notes.append(
-                f"The answers row by row of fewer seeds are at hand for {'; '.join(fewer)}."
+                f"The answers row by row of fewer seeds are at hand for {'; '.join(fewer)}: interval and p are of "
+                "these."
             )
     else:
         notes.append(

@@ -70,7 +70,7 @@ class Clustering(Part):
         self,
         dimension: int,
         *,
-        clusters: int = 128,
+        clusters: int = 32,
         momentum: float = 1e-3,
         sigma: float = 0.4,
         start_step: int | None = None,

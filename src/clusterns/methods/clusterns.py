@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class ClusteringSettings(Recipe):
     """Centroids as hard negatives, clusters as false negatives (ClusterNS)."""
 
-    clusters: int = Field(128, ge=2)
+    clusters: int = Field(32, ge=2)
     """Number of centroids (K), at most batch_size where they start from a batch."""
     momentum: float = Field(1e-3, gt=0, le=1)
     """Share of the new cluster mean in a centroid's update (gamma)."""

@@ -96,6 +96,11 @@ class Recipe(TrainingSettings, EncoderSettings, ViewSettings, PromptSettings, Co
     places: ClassVar[tuple[str, ...]] = ("base", "dev")
     """Keys that may name a file or folder: a run keeps the whole path, to go on from anywhere."""
 
+    @classmethod
+    def keys_of_places(cls) -> list[str]:
+        """``places`` of all parts of this recipe."""
+        return sorted({key for kind in cls.__mro__ for key in vars(kind).get("places", ())})
+
     @field_validator("parts", mode="before")
     @classmethod
     def _one_part_is_enough(cls, value: object) -> object:

@@ -69,7 +69,7 @@ def find_cells(
 ) -> tuple[Experiment, list[Cell]]:
     """An experiment by name or file, and those of its cells that the options ask for."""
     from clusterns.lab.cells import cells_of
-    from clusterns.lab.experiment import load_experiment
+    from clusterns.lab.load import load_experiment
 
     found = load_experiment(experiment)
     return found, cells_of(

@@ -32,7 +32,7 @@ def list_experiments() -> None:
     from rich.table import Table
 
     from clusterns.console import answers
-    from clusterns.lab.experiment import experiment_names, load_experiment
+    from clusterns.lab.load import experiment_names, load_experiment
 
     table = Table("experiment", "what", "in the paper", "cells", box=None, pad_edge=False)
     for name in experiment_names():
@@ -49,7 +49,9 @@ def run(
     base: BaseOption = None,
     corpus: CorpusOption = None,
     only: OnlyOption = None,
-    output: Annotated[Path, typer.Option(help="Folder of the lab: cells, figures.")] = LAB,
+    output: Annotated[
+        Path, typer.Option("--output", "--lab", help="Folder of the lab: cells, figures.")
+    ] = LAB,
     workers: Annotated[int, typer.Option(min=1, help="Cells at a time, one thread each.")] = 2,
     on: OnOption = On.local,
     gpus: GpusOption = 0,
@@ -87,8 +89,14 @@ def cell(folder: Annotated[Path, typer.Argument(help="Folder of the cell.")]) ->
     """Run one cell; `clusterns lab run` hands them out."""
     from clusterns.api.lab import run_cell
     from clusterns.cli.quiet import quiet_libraries
+    from clusterns.console import say
+    from clusterns.training.run import Interrupted
 
     if not (folder / "cell.json").is_file():
         raise UserError(f"{folder} is no cell of a lab: `clusterns lab run` makes them.")
     quiet_libraries()
-    run_cell(folder)
+    try:
+        run_cell(folder)
+    except Interrupted as stop:
+        say(f"Stopped: {stop}.")
+        raise typer.Exit(130) from None

@@ -21,6 +21,7 @@ ONE_THREAD = {
     "RAYON_NUM_THREADS": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }
+ERROR = "error: "
 KEPT = ("CLUSTERNS_", "HF_", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 
 
@@ -67,13 +68,28 @@ def run_program(program: Program) -> int:
 
 
 def reason(log: Path) -> str:
-    """Why a program failed: the error that it ended with."""
+    """Why a program failed: the last that it said."""
     try:
-        lines = [line for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
+        lines = _lines(log)
     except OSError:
         return "it left no log"
-    last = lines[-1].strip() if lines else "it said nothing"
-    return last.removeprefix("error: ")
+    return lines[-1].removeprefix(ERROR) if lines else "it said nothing"
+
+
+def error_in(log: Path) -> str | None:
+    """The error that a program ended with; None where it said none, and may have been killed or still run."""
+    lines = _lines(log)
+    failed = bool(lines) and (lines[-1].startswith(ERROR) or any(map(_is_traceback, lines)))
+    return reason(log) if failed else None
+
+
+def _lines(log: Path) -> list[str]:
+    text = log.read_text("utf-8", "replace")
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def _is_traceback(line: str) -> bool:
+    return line.startswith("Traceback (most recent call last)")
 
 
 def as_text(program: Program) -> str:
