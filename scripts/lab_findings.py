@@ -43,7 +43,7 @@ CLUSTERS_SAY = """\
 With the paper's gamma the centroids stay almost where they began, and the encoder moves on: within twenty steps they
 are far from every sentence ([similarity](#similarity)). With crops and batches of 64 the second nearest one is then
 less like a sentence than one of another class that is taken at random, wherever the centroids came from, and all of
-them count for next to nothing; with dropout it is a little nearer than a random sentence, but there is nothing left to learn
+them count for next to nothing; with dropout it is a little nearer than a random sentence, but nothing is left to learn
 ([below](#what-is-left-to-learn)). So ClusterNS can differ little from SimCSE here. A hundred times that gamma lets the
 centroids follow: clusters agree with the classes far better, half of the false negatives are found, and the hard
 negatives are as hard as the hardest sentence of the batch and count for more than all of it. What that does to STS:
