@@ -46,8 +46,7 @@ def main() -> None:
     )
     record = Record(short_name(asked.experiment), asked.budget, experiment, lines, differences)
     kept = RESULTS / f"{record.name}.jsonl"
-    there = {} if not kept.is_file() else _counts(Record.read(kept))
-    fewer = [label for label, count in there.items() if count > _counts(record).get(label, 0)]
+    fewer = lost(Record.read(kept), record) if kept.is_file() else []
     if fewer:
         raise SystemExit(
             f"{kept} has more cells of {', '.join(fewer)}: put them into the lab first (`clusterns lab restore`), "
@@ -56,9 +55,10 @@ def main() -> None:
     print(record.write(RESULTS))
 
 
-def _counts(record: Record) -> dict[str, int]:
-    """How many cells of every line have a result."""
-    return {line.label: len(line.outcomes) for line in record.lines}
+def lost(kept: Record, record: Record) -> list[str]:
+    """The lines of which ``record`` has fewer cells than the one that is kept."""
+    now = {line.label: len(line.outcomes) for line in record.lines}
+    return [line.label for line in kept.lines if len(line.outcomes) > now.get(line.label, 0)]
 
 
 def keep_searches(lab: Path) -> None:

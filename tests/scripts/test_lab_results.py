@@ -165,6 +165,19 @@ def test_a_search_whose_first_trial_was_killed_is_shown(tmp_path: Path) -> None:
     assert "| simcse | - | 3 | - | 49.00 |" in searches(tmp_path, tmp_path)
 
 
+def test_a_record_is_not_replaced_by_one_with_fewer_cells() -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "scripts"))
+        lost = runpy.run_path(str(ROOT / "scripts" / "record_lab.py"))["lost"]
+    experiment = load_experiment("ablations")
+    whole = [line("A", {1: 1.0, 2: 2.0}, "a"), line("B", {1: 1.0}, "b"), line("C", {}, "c")]
+    less = [line("A", {1: 1.0}, "a"), line("C", {1: 1.0}, "c")]
+    kept, now = (Record("x", "small", experiment, lines, []) for lines in (whole, less))
+    assert lost(kept, now) == ["A", "B"]
+    assert lost(now, kept) == ["C"]
+    assert lost(kept, kept) == []
+
+
 def test_without_records_there_is_no_page(script: dict[str, Any], tmp_path: Path) -> None:
     script["write"](tmp_path / "none", tmp_path)
     assert list(tmp_path.iterdir()) == []
