@@ -203,6 +203,7 @@ def test_weights_tell_bases_apart_not_their_names(tmp_path, corpus):
         ({"row": ROWS}, "there is no setting 'row'. Did you mean rows? docs/lab.md"),
         ({"rows": {"A": {"setting": {}}}}, "there is no setting 'rows.A.setting'"),
         ({"evaluate": ["stss"]}, "there is no suite 'stss'"),
+        ({"evaluate": 3}, "evaluate = 3"),
         ({"seeds": 0}, "seeds = 0"),
         ({"seeds": [1, 1]}, "a list of different ones"),
         ({"compare": [["A", "C"]]}, "there is no row 'C'"),

@@ -139,10 +139,10 @@ class Experiment(Settings):
         if not isinstance(values, dict) or "table" in values or "evaluate" not in values:
             return values
         judged = _listed(values["evaluate"])
-        shown = (
-            {"columns": {"dev": "dev", "before": "base"}} if not judged else {"suite": judged[0]}
-        )
-        return {**values, "table": shown}
+        if not isinstance(judged, list | tuple):
+            return values
+        training = {"columns": {"dev": "dev", "before": "base"}}
+        return {**values, "table": {"suite": judged[0]} if judged else training}
 
     @model_validator(mode="after")
     def _names_are_known(self) -> Experiment:
