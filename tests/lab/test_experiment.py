@@ -174,6 +174,13 @@ def test_a_cell_is_done_where_it_was_judged_as_often_as_is_asked(tmp_path, corpu
     assert not replace(cell, kmeans_seeds=50).is_done
     assert replace(cell, kmeans_seeds=50, suites=("sts",)).is_done
     assert not replace(cell, suites=("clustering", "transfer")).is_done
+    (cell.folder / "result.json").write_text("{")
+    with pytest.raises(UserError, match="is broken: remove it"):
+        _ = cell.is_done
+
+
+def test_a_row_with_nothing_behind_its_name_is_the_recipe_as_it_is(tmp_path):
+    assert load_experiment(own(tmp_path, rows={"A": None})).rows["A"].settings == {}
 
 
 def test_numbers_of_a_grid_are_numbers(tmp_path):

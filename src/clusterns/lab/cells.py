@@ -71,7 +71,10 @@ class Cell:
     def result(self) -> dict[str, Any] | None:
         """What came out; None before."""
         file = self.folder / "result.json"
-        return read_json(file) if file.is_file() else None
+        try:
+            return read_json(file) if file.is_file() else None
+        except ValueError as error:
+            raise UserError(f"{file} is broken: remove it, and the cell runs again.") from error
 
     @property
     def is_done(self) -> bool:

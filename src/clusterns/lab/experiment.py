@@ -40,6 +40,13 @@ def _seeds(value: Any) -> Any:
     raise ValueError("name a number of seeds, or a list of different ones")
 
 
+def _bare_rows(rows: Any) -> Any:
+    """A name with nothing behind it is the recipe as it is."""
+    if not isinstance(rows, dict):
+        return rows
+    return {name: {} if row is None else row for name, row in rows.items()}
+
+
 def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
@@ -116,7 +123,7 @@ class Experiment(Settings):
     """Settings of all rows with --budget small."""
     paper: Changes = {}
     """Settings of all rows with --budget paper."""
-    rows: dict[str, Row]
+    rows: Annotated[dict[str, Row], BeforeValidator(_bare_rows)]
     """The methods, by the name that the table shows."""
     grid: Annotated[dict[str, list[Any]], BeforeValidator(_numbers)] = {}
     """A setting and its values: every row runs with each of them."""
