@@ -106,8 +106,8 @@ LOSS_SAY = """\
 With dropout and without prompts the right sentence has about 99 % of the probability after five steps and 99.9 % after
 25: hardly a gradient is left, whichever negatives there are, and DCLR, whose noise is among them, ends next to SimCSE.
 Only crops leave something to tell apart, and a higher temperature does, too ([temperature](#temperature)): at 0.2 the
-loss stays above a half. There the centroids count, and with the paper's gamma they do harm with each of three seeds;
-where they follow the encoder (gamma 0.1) the harm is gone, and a gain over SimCSE is not shown either.
+loss stays above a half. There the centroids count: with the paper's gamma ClusterNS is below SimCSE with each of three
+seeds; where they follow the encoder (gamma 0.1) it is not, and that it would be above is not shown either.
 """
 LOSS = "contrastive_loss"
 LOSS_STEPS = (5, 25, 125)
