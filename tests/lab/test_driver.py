@@ -88,14 +88,6 @@ def test_what_fails_does_not_stop_the_others_and_is_not_tried_again(tmp_path):
     assert engine.starts == ["a", "b", "c"]
 
 
-def test_what_another_lab_has_done_meanwhile_is_not_started(tmp_path):
-    engine = Scripted({"a": [0], "b": [0], "c": [0]})
-    engine.done.add("b")
-    tasks = [engine.task(name, tmp_path / "log.txt") for name in "abc"]
-    assert Driver(engine, 1).run(tasks) == {}  # type: ignore[arg-type]
-    assert engine.starts == ["a", "c"]
-
-
 def test_without_a_way_to_see_it_a_task_is_done_with_exit_code_0(tmp_path):
     engine = Scripted({"a": [0], "b": [-9, 0], "c": [1]})
     log = tmp_path / "log.txt"

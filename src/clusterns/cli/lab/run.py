@@ -87,13 +87,14 @@ def run(
 
 def cell(folder: Annotated[Path, typer.Argument(help="Folder of the cell.")]) -> None:
     """Run one cell; `clusterns lab run` hands them out."""
+    if not (folder / "cell.json").is_file():
+        raise UserError(f"{folder} is no cell of a lab: `clusterns lab run` makes them.")
+
     from clusterns.api.lab import run_cell
     from clusterns.cli.quiet import quiet_libraries
     from clusterns.console import say
     from clusterns.training.run import Interrupted
 
-    if not (folder / "cell.json").is_file():
-        raise UserError(f"{folder} is no cell of a lab: `clusterns lab run` makes them.")
     quiet_libraries()
     try:
         run_cell(folder)
