@@ -35,8 +35,9 @@ There are two kinds of chance. A test over the rows of the test sets (*p, rows*)
 {seeds}. Over seeds (*p, seeds*), five or fewer cannot make a difference significant at 5 %, whatever it is. So a claim
 *holds* (or is *reversed*) where the difference is significant over rows and over seeds, both corrected within its
 experiment; it is seen *in all seeds* (or *in none*) where the first row wins (or loses) with every one of at least
-three seeds and the difference is significant over rows; else it is *not shown*. Of two methods that are equal, one wins
-with all of three seeds in a quarter of all cases, with all of five in one of sixteen.
+three seeds and the difference is significant over rows, with the answers of three seeds at hand; else it is *not
+shown*. Of two methods that are equal, one wins with all of three seeds in a quarter of all cases, with all of five in
+one of sixteen.
 """
 SAME = """\
 The same cells stand under two names, and count once: {}.
