@@ -54,11 +54,6 @@ class Difference:
     points_rows: float | None = None
     """The difference over these seeds alone, which the interval belongs to."""
 
-    @property
-    def least_p_seeds(self) -> float:
-        """The smallest two-sided p that so many seeds can give."""
-        return least_p(self.seeds)
-
     def plain(self) -> dict[str, Any]:
         """As it goes to JSON."""
         return asdict(self)

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from clusterns.errors import UserError
-from clusterns.lab.experiment import Experiment
+from clusterns.lab.experiment import WIKIPEDIA, Experiment
 from clusterns.settings import validated
 
 
@@ -49,10 +49,9 @@ def load_experiment(name_or_file: str) -> Experiment:
         found = validated(Experiment, values, source, "docs/lab.md explains the keys.")
     except RecursionError:
         raise UserError(f"{source} has a part that holds itself.") from None
-    beside = folder / found.corpus if folder is not None else None
-    if beside is not None and beside.exists():
-        return found.model_copy(update={"corpus": str(beside.resolve())})
-    return found
+    if folder is None or found.corpus == WIKIPEDIA or not (folder / found.corpus).exists():
+        return found
+    return found.model_copy(update={"corpus": str((folder / found.corpus).resolve())})
 
 
 class _EachKeyOnce(yaml.SafeLoader):
