@@ -21,7 +21,7 @@ from benchmarks.harness import HERE, RESULTS, machine
 from clusterns.files import read_json, whole_file, write_json
 
 NAMES = (
-    "training", "clustering", "cost", "encoding", "evaluation", "memory", "scale", "waiting", "look",
+    "training", "clustering", "cost", "encoding", "evaluation", "memory", "scale", "waiting", "explore",
     "similar", "adapt",
 )  # fmt: skip
 # Those that would hold each other up on two cores are measured on one.

@@ -94,10 +94,10 @@ def explore(
 
     from clusterns.cli.quiet import quiet_libraries
     from clusterns.console import answers, say
-    from clusterns.look.scene import Scene
-    from clusterns.look.sentences import open_lens, open_other, short
-    from clusterns.look.server import listen, serve
-    from clusterns.look.topics import find_topics
+    from clusterns.explore.corpus import open_lens, open_other, short
+    from clusterns.explore.explorer import Scene
+    from clusterns.explore.server import listen, serve
+    from clusterns.explore.topics import find_topics
 
     quiet_libraries()
     options = {

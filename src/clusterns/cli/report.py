@@ -43,7 +43,7 @@ def report(
 
     from clusterns.cli.quiet import quiet_libraries
     from clusterns.console import answers
-    from clusterns.look.report.make import make_report
+    from clusterns.report.make import make_report
 
     quiet_libraries()
     path = make_report(runs, output, examined=not no_models)

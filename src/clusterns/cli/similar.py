@@ -63,7 +63,7 @@ def similar(
     clusterns similar runs/mine titles.txt --threshold 0.95 --drop clean.txt
     """
     from clusterns.corpus.sources import check_sources
-    from clusterns.look.rows import check_kind
+    from clusterns.explore.export import check_kind
     from clusterns.vectors.place import check_model
 
     check_kind("--pairs", pairs)
@@ -76,10 +76,8 @@ def similar(
 
     from clusterns.cli.quiet import quiet_libraries
     from clusterns.console import answers, say
-    from clusterns.files import whole_file
-    from clusterns.look.rows import write_rows
-    from clusterns.look.sentences import lens_over, read_sentences
-    from clusterns.look.similar import (
+    from clusterns.explore.corpus import lens_over, read_sentences
+    from clusterns.explore.duplicates import (
         HARDLY_REPEATS,
         THRESHOLDS,
         levels,
@@ -87,6 +85,8 @@ def similar(
         of_lines,
         pairs_of,
     )
+    from clusterns.explore.export import write_rows
+    from clusterns.files import whole_file
 
     quiet_libraries()
     sentences = read_sentences(corpus, column)

@@ -73,7 +73,7 @@ def topics(
     clusterns topics runs/mine titles.txt --k 20 --output topics.csv --sentences titles.csv
     """
     from clusterns.corpus.sources import check_sources
-    from clusterns.look.rows import check_kind
+    from clusterns.explore.export import check_kind
     from clusterns.vectors.place import check_model
 
     check_kind("--output", output)
@@ -85,9 +85,9 @@ def topics(
 
     from clusterns.cli.quiet import quiet_libraries
     from clusterns.console import answers, say
-    from clusterns.look.rows import write_rows
-    from clusterns.look.sentences import lens_over, read_sentences
-    from clusterns.look.topics import find_topics
+    from clusterns.explore.corpus import lens_over, read_sentences
+    from clusterns.explore.export import write_rows
+    from clusterns.explore.topics import find_topics
     from clusterns.vectors.embed import Embedder
 
     quiet_libraries()

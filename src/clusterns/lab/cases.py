@@ -11,9 +11,9 @@ import numpy as np
 
 from clusterns.console import say
 from clusterns.corpus.prepare import prepare_corpus
+from clusterns.explore.corpus import index_of
+from clusterns.explore.topics import find_topics
 from clusterns.lab.cells import Cell
-from clusterns.look.sentences import index_of
-from clusterns.look.topics import find_topics
 from clusterns.tables import Table
 from clusterns.training.folder import RunFolder
 from clusterns.vectors.models import load_model

@@ -14,10 +14,10 @@ from clusterns.corpus.heldout import split_heldout
 from clusterns.encoder.base import load_base, resolve_base
 from clusterns.evaluation.scores.halves import HalvesEvaluator
 from clusterns.files import write_json
-from clusterns.look.report.make import report_after
 from clusterns.methods.registry import get_part, keys_of
 from clusterns.quickstart.earlier import INDEX, PROOF, RECIPE, SIMCSE
 from clusterns.quickstart.proof import FIGURES, Proof
+from clusterns.report.make import report_after
 from clusterns.tables import Table
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from sentence_transformers import SentenceTransformer
 
-from clusterns.look.kept import kept
+from clusterns.explore.kept import kept
 from clusterns.vectors.index import Index
 from clusterns.vectors.nearest import Rows, Vectors
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clusterns.console import bar, say
-from clusterns.look.kept import find_kept, keep, kept
-from clusterns.look.lens import Lens
+from clusterns.explore.kept import find_kept, keep, kept
+from clusterns.explore.lens import Lens
 
 Points = NDArray[np.float32]
 CHUNK = 20_000
@@ -136,7 +136,14 @@ class Maps:
         start = self.path(0, UMAP if lens else PCA)
         part = self.path(lens, "umap-raw")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "clusterns.look.refine", self.lenses[lens].folder, start, part],
+            [
+                sys.executable,
+                "-m",
+                "clusterns.explore.umap_process",
+                self.lenses[lens].folder,
+                start,
+                part,
+            ],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from clusterns.look.topics import choose_count, find_topics, least_cosines
+from clusterns.explore.topics import choose_count, find_topics, least_cosines
 
 
 def blobs(

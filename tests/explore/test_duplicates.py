@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from clusterns.look.similar import Pairs, levels, members, of_lines, pairs_of
+from clusterns.explore.duplicates import Pairs, levels, members, of_lines, pairs_of
 
 
 def unit_rows(count: int, dimension: int, seed: int) -> np.ndarray:

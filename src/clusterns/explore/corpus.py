@@ -15,8 +15,8 @@ from clusterns.corpus.prepare import prepare_corpus
 from clusterns.corpus.sources import find_sources, told_columns
 from clusterns.encoder.base import load_base, resolve_base, without_training_parts
 from clusterns.errors import UserError
+from clusterns.explore.lens import Lens
 from clusterns.files import cache_folder
-from clusterns.look.lens import Lens
 from clusterns.training.build import build_model
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe

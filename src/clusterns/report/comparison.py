@@ -16,8 +16,8 @@ from clusterns.evaluation.results.bootstrap import Measure, bootstrap, generator
 from clusterns.evaluation.scores.geometry import alignment, normalise, uniformity
 from clusterns.evaluation.scores.halves import HalvesEvaluator
 from clusterns.evaluation.scores.sts import cosines_of
-from clusterns.look.change import Change, find_change, marks
-from clusterns.look.topics import Topics, find_topics
+from clusterns.explore.neighbors import Change, find_change, marks
+from clusterns.explore.topics import Topics, find_topics
 from clusterns.losses.functional import cosine_matrix
 from clusterns.vectors.embed import Embedder
 from clusterns.vectors.nearest import nearest, unit

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from clusterns.look.lens import Lens
-from clusterns.look.scene import Scene
-from clusterns.look.server import listen, server_of
-from clusterns.look.topics import find_topics
+from clusterns.explore.explorer import Scene
+from clusterns.explore.lens import Lens
+from clusterns.explore.server import listen, server_of
+from clusterns.explore.topics import find_topics
 from clusterns.vectors.index import Index
 from clusterns.vectors.models import load_model
 

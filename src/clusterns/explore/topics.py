@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clusterns.console import bar
-from clusterns.look.words import Words
+from clusterns.explore.keywords import Words
 from clusterns.vectors.nearest import Vectors, unit
 
 FIT = 30_000  # sentences that the middles of topics are found from

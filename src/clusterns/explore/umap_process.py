@@ -1,6 +1,6 @@
 """UMAP of one model's neighbours, in a process of its own.
 
-    python -m clusterns.look.refine FOLDER START OUTPUT
+    python -m clusterns.explore.umap_process FOLDER START OUTPUT
 
 FOLDER holds neighbours.npy and cosines.npy, START the (n, 2) points to start from; OUTPUT gets the
 (n, 2) points. The share that is done goes to stdout, a line each.
@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterns.look.kept import keep
+from clusterns.explore.kept import keep
 
 
 class Share:

@@ -13,15 +13,15 @@ from clusterns.encoder.base import load_base
 from clusterns.errors import UserError
 from clusterns.evaluation.data.sets import ScoredPairs
 from clusterns.evaluation.scores.halves import HalvesEvaluator
-from clusterns.look.report.charts import line_chart
-from clusterns.look.report.examine import examine, reciprocal_ranks
-from clusterns.look.report.make import make_report, report_after
-from clusterns.look.report.page import differing
-from clusterns.look.report.story import length, read_stories, read_story
+from clusterns.report.charts import line_chart
+from clusterns.report.comparison import examine, reciprocal_ranks
+from clusterns.report.make import make_report, report_after
+from clusterns.report.page import differing
+from clusterns.report.summary import length, read_stories, read_story
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe
 from clusterns.vectors.models import load_model
-from tests.look.conftest import NASTY, subject_texts
+from tests.explore.conftest import NASTY, subject_texts
 
 DIAGNOSTICS = {
     "loss": 1.5, "positive_similarity": 0.8, "negative_similarity": 0.4,
@@ -240,6 +240,6 @@ def test_after_training_a_report_is_written_once_and_its_faults_do_not_cost_the_
     assert report_after([run]) == run / "report.html"
     assert (run / "report.html").stat().st_mtime_ns == first
     (run / "report.html").unlink()
-    monkeypatch.setattr("clusterns.look.report.make.examine", lambda *_: 1 / 0)
+    monkeypatch.setattr("clusterns.report.make.examine", lambda *_: 1 / 0)
     assert report_after([run]) is None
     assert not (run / "report.html").exists()

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from clusterns.cli import app
 from clusterns.errors import UserError
-from tests.look.conftest import NASTY, subject_texts
+from tests.explore.conftest import NASTY, subject_texts
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def test_the_table_says_what_each_threshold_would_give(tiny_bert: Path, corpus: 
 def test_a_threshold_below_which_all_is_alike_is_said_to_be_one(
     tiny_bert: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clusterns.look.similar.HARDLY_REPEATS", 20)
+    monkeypatch.setattr("clusterns.explore.duplicates.HARDLY_REPEATS", 20)
     shown = run("similar", tiny_bert, corpus, "--pooling", "mean", "--threshold", -1)
     assert "One group holds 42 of 42 sentences: for this model -1 is not much." in shown
 

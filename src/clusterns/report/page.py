@@ -15,9 +15,9 @@ from clusterns.errors import UserError
 from clusterns.evaluation.results.store import read_results
 from clusterns.evaluation.results.tables import results_tables
 from clusterns.files import whole_file
-from clusterns.look.report.charts import Curve, line_chart
-from clusterns.look.report.examine import Examination
-from clusterns.look.report.story import Story, length
+from clusterns.report.charts import Curve, line_chart
+from clusterns.report.comparison import Examination
+from clusterns.report.summary import Story, length
 from clusterns.tables import Table
 
 SIMILARITIES = {
@@ -79,7 +79,7 @@ def render(chapters: Sequence[Chapter]) -> str:
     )
     environment.filters["in_words"] = length
     template = environment.from_string(
-        files("clusterns.look.report").joinpath("template.html").read_text("utf-8")
+        files("clusterns.report").joinpath("template.html").read_text("utf-8")
     )
     return template.render(
         chapters=chapters,

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from clusterns.look.words import Words, class_tf_idf, words_of
+from clusterns.explore.keywords import Words, class_tf_idf, words_of
 
 
 def test_words_of_many_scripts() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from clusterns.look.change import find_change, kept_neighbours, marks
+from clusterns.explore.neighbors import find_change, kept_neighbours, marks
 
 
 def test_kept_neighbours_are_counted_as_sets_are() -> None:

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.look.scene import Scene
-from clusterns.look.server import LARGEST, listen
+from clusterns.explore.explorer import Scene
+from clusterns.explore.server import LARGEST, listen
 
 
 def call(

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from clusterns.look.kept import kept
-from clusterns.look.lens import Lens
-from clusterns.look.maps import Maps, pca, quantised, turned
-from clusterns.look.refine import refined
+from clusterns.explore.kept import kept
+from clusterns.explore.lens import Lens
+from clusterns.explore.projection import Maps, pca, quantised, turned
+from clusterns.explore.umap_process import refined
 
 
 def test_pca_is_that_of_scikit_learn_but_for_the_sign() -> None:

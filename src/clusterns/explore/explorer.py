@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterns.look.change import NEAREST, Change, find_change, marks
-from clusterns.look.lens import Lens
-from clusterns.look.maps import Maps, quantised
-from clusterns.look.topics import Topics
-from clusterns.look.words import Words
+from clusterns.explore.keywords import Words
+from clusterns.explore.lens import Lens
+from clusterns.explore.neighbors import NEAREST, Change, find_change, marks
+from clusterns.explore.projection import Maps, quantised
+from clusterns.explore.topics import Topics
 
 BEGINNING = 400  # characters of a sentence in a list
 WHOLE = 20_000  # and where it is opened

@@ -17,8 +17,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from clusterns.errors import UserError
-from clusterns.look.guard import Guard, Refusal, answer
-from clusterns.look.scene import Scene
+from clusterns.explore.explorer import Scene
+from clusterns.explore.guard import Guard, Refusal, answer
 
 LARGEST = 64 * 1024  # bytes of a question
 KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -79,7 +79,7 @@ class Server:
         # Read once, by name: no path of a request ever reaches the disk.
         self.page = {
             entry.name: entry.read_bytes()
-            for entry in files("clusterns.look").joinpath("page").iterdir()
+            for entry in files("clusterns.explore").joinpath("page").iterdir()
             if entry.name.rpartition(".")[2] in KINDS
         }
 

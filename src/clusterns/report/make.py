@@ -16,10 +16,10 @@ from clusterns.errors import UserError
 from clusterns.evaluation.data.find import EvaluationData
 from clusterns.evaluation.data.own import read_scored_pairs
 from clusterns.evaluation.data.sets import ScoredPairs
-from clusterns.look.report.examine import MOST, Examination, examine
-from clusterns.look.report.page import Chapter, chapter, write_report
-from clusterns.look.report.story import Story, read_stories
-from clusterns.look.sentences import INDEX, base_of
+from clusterns.explore.corpus import INDEX, base_of
+from clusterns.report.comparison import MOST, Examination, examine
+from clusterns.report.page import Chapter, chapter, write_report
+from clusterns.report.summary import Story, read_stories
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe
 from clusterns.vectors.index import Index

@@ -1,6 +1,6 @@
 """The explorer: time of a query over 175,000 sentences, and of a map of 100,000 points.
 
-    CLUSTERNS_DATA=... python -m benchmarks look
+    CLUSTERNS_DATA=... python -m benchmarks explore
 
 Query: from the text to the twenty nearest of 175,000 sentences, encoder included, with minibert (256
 numbers a vector) and exact search, a different query each time. The vectors are those of 2,000
@@ -25,10 +25,10 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.harness import description, wikipedia
-from clusterns.look.lens import Lens
-from clusterns.look.scene import Scene
-from clusterns.look.server import listen, server_of
-from clusterns.look.topics import find_topics
+from clusterns.explore.explorer import Scene
+from clusterns.explore.lens import Lens
+from clusterns.explore.server import listen, server_of
+from clusterns.explore.topics import find_topics
 from clusterns.vectors.embed import Embedder
 from clusterns.vectors.models import load_model
 from clusterns.vectors.nearest import nearest, unit
