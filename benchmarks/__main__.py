@@ -18,7 +18,7 @@ import sys
 from types import ModuleType
 
 from benchmarks.harness import HERE, RESULTS, machine
-from clusterns.files import read_json, whole_file, write_json
+from clusterns.files import atomic_file, read_json, write_json
 
 NAMES = (
     "training", "clustering", "cost", "encoding", "evaluation", "memory", "scale", "waiting", "explore",
@@ -58,7 +58,7 @@ def write_table() -> None:
                 f"*`python -m benchmarks {name}`; {found['machine']}, {found['cores']} cores, "
                 f"{found['threads']} {threads}; {versions}.*",
             ]
-    with whole_file(HERE / "RESULTS.md") as temporary:
+    with atomic_file(HERE / "RESULTS.md") as temporary:
         temporary.write_text("\n\n".join(parts) + "\n", "utf-8")
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.clustering import loss_times
 from benchmarks.harness import RESULTS, alternate, description, wikipedia
 from benchmarks.training import Contender, of_recipe, random_encoder
-from clusterns.files import whole_file
+from clusterns.files import atomic_file
 from clusterns.training.recipe import load_recipe
 
 LAYERS, WIDTH, BATCH, LENGTH, ROUNDS = 4, 256, 64, 32, 3
@@ -105,7 +105,7 @@ def draw(record: dict[str, Any]) -> None:
         axes.margins(0.14)
         axes.grid(alpha=0.3)
     axes.legend(frameon=False)
-    with whole_file(PICTURE) as temporary:
+    with atomic_file(PICTURE) as temporary:
         figure.savefig(temporary, format="png", dpi=130)
 
 

@@ -28,7 +28,7 @@ import numpy as np
 from benchmarks.harness import RESULTS, description
 from clusterns.corpus.cleaning import MAX_CHARS
 from clusterns.corpus.prepare import prepare_corpus
-from clusterns.files import read_json, whole_file, write_json
+from clusterns.files import atomic_file, read_json, write_json
 from clusterns.training.callbacks import read_metrics
 
 PICTURE = RESULTS / "scale.png"
@@ -189,7 +189,7 @@ def draw(record: dict[str, Any]) -> None:
         axes.set_ylim(bottom=0)
         axes.grid(alpha=0.3)
         axes.legend(frameon=False, fontsize=9)
-    with whole_file(PICTURE) as temporary:
+    with atomic_file(PICTURE) as temporary:
         figure.savefig(temporary, format="png", dpi=150)
 
 

@@ -45,7 +45,7 @@ def test_a_folder_in_use_is_refused_by_name_and_a_dead_process_keeps_nothing(
         holder = f"process {other.pid} on {socket.gethostname()}"
         with pytest.raises(UserError, match=f"in use by {holder}"), locked(folder, wait=0.1):
             pass
-        assert f"in use by {holder}: waiting" in capsys.readouterr().err
+        assert f"in use by {holder}. Waiting" in capsys.readouterr().err
         other.send_signal(signal.SIGKILL)
         other.wait()
         with locked(folder, wait=0.1):
@@ -92,7 +92,7 @@ def test_a_disk_without_locks_is_said_and_used(
 
     monkeypatch.setattr("fcntl.flock", flock)
     with locked(tmp_path / "run"):
-        assert "knows no locks" in capsys.readouterr().err
+        assert "does not support locking" in capsys.readouterr().err
 
 
 def test_a_worker_that_outlives_its_process_does_not_keep_the_lock(tmp_path: Path) -> None:

@@ -13,4 +13,5 @@ def test_a_run_and_an_evaluation_keep_the_same_record(tmp_path: Path) -> None:
     folder = RunFolder(tmp_path / "run")
     folder.create(load_recipe("default"), {})
     assert folder.record | {"date": ""} == record | {"date": ""}
+    assert "command" not in record  # pytest runs this: no command of ours
     assert {"torch", "datasets", "accelerate", "scikit-learn"} <= set(record["versions"])

@@ -1,4 +1,10 @@
-"""Files written whole or not at all."""
+"""Files and folders that are written whole or not at all, and stay so after a power cut.
+
+A folder that holds something is replaced in three steps: the old one is renamed aside, the new one
+is renamed in, the old one is deleted. A folder that is empty is filled: its content is renamed to a
+name that says "complete", then moved in entry by entry. Whatever step a kill interrupts,
+:func:`recover_folder` leads back to the old content or on to the new; who opens a folder calls it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +14,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +22,7 @@ from safetensors import SafetensorError
 
 from clusterns.errors import UserError
 
-_DISK_ERRORS = (
+_WRITE_ERRORS = (
     errno.ENOSPC,
     errno.EROFS,
     errno.EACCES,
@@ -30,86 +36,154 @@ _DISK_ERRORS = (
 )
 # The lock of a folder that is never replaced, see `clusterns.locks`.
 LOCK_INSIDE = ".lock"
+_COMPLETE = ".content.complete"  # in a folder that is being filled
 
 
 def cache_folder(name: str) -> Path:
-    """A folder of ours for what can be had again: in ``$CLUSTERNS_CACHE``, or in the home folder."""
+    """A folder for what can be computed or fetched again: in ``$CLUSTERNS_CACHE``, or at home."""
     cache = os.environ.get("CLUSTERNS_CACHE")
     return (Path(cache).expanduser() if cache else Path.home() / ".cache" / "clusterns") / name
 
 
-def neighbour(path: Path) -> Path:
-    """A name beside ``path`` for what is still being written."""
-    # Not by the number of the process: two machines may share a disk.
+def partial_path(path: Path) -> Path:
+    """A new name beside ``path`` for what is still being written."""
+    # A random name rather than the process id: two machines may share a disk.
     return path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.partial")
 
 
-def is_unfinished(path: Path) -> bool:
-    """Whether a name is that of a :func:`neighbour`, left behind by a kill."""
-    return path.name.startswith(".") and path.name.endswith(".partial")
+def is_partial(path: Path) -> bool:
+    """Whether a killed process may have left ``path`` behind, half-written or half-deleted."""
+    return path.name.startswith(".") and path.name.endswith((".partial", ".aside"))
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Yield a temporary neighbour of ``path`` that takes its place when the block succeeds."""
-    temporary = neighbour(path)
-    with disk_errors(path):
+def atomic_file(path: Path, *, durable: bool = False) -> Iterator[Path]:
+    """Yield a temporary path whose file replaces ``path`` if the block succeeds.
+
+    Args:
+        path: the file; its folder is created.
+        durable: flush file and folder to the disk, so that a power cut cannot undo it.
+    """
+    temporary = partial_path(path)
+    with wrap_os_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             yield temporary
+            if durable:
+                flush(temporary)
             temporary.replace(path)
+            if durable:
+                flush(path.parent)
         finally:
             temporary.unlink(missing_ok=True)
 
 
 @contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
-    """Yield a temporary folder whose content becomes that of the folder ``path`` on success.
+def atomic_folder(path: Path) -> Iterator[Path]:
+    """Yield a temporary folder that replaces the folder ``path`` if the block succeeds.
 
-    A folder that is there and empty is filled in place, the entries by name: it may be a disk of
-    its own, the current folder, or behind a link. Any other one is replaced whole.
+    An empty folder is filled rather than replaced: it may be a mount point, the working directory
+    or the target of a link. The result is flushed to the disk.
     """
     path = path.resolve()
-    with disk_errors(path):
-        in_place = path.is_dir() and is_empty(path)
-        temporary = neighbour(path / "content" if in_place else path)
+    with wrap_os_errors(path):
+        recover_folder(path)
+        if path.exists() and not path.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+        fill = path.is_dir() and is_empty(path)
+        temporary = partial_path(path / "content" if fill else path)
         temporary.mkdir(parents=True)
         try:
             yield temporary
-            if in_place:
-                for entry in sorted(temporary.iterdir()):
-                    entry.replace(path / entry.name)
+            for each in (*temporary.rglob("*"), temporary):
+                flush(each)
+            if fill:
+                temporary.rename(path / _COMPLETE)
             else:
-                shutil.rmtree(path, ignore_errors=True)
-                temporary.replace(path)
+                _swap(temporary, path)
+            recover_folder(path)
+            flush(path)
+            flush(path.parent)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
+def _swap(new: Path, path: Path) -> None:
+    """Rename ``path`` aside, if there is one, and ``new`` to ``path``."""
+    while True:
+        try:
+            with suppress(FileNotFoundError):
+                path.rename(_aside(path))
+            new.rename(path)
+        except OSError as error:
+            # A reader has just recovered the old folder, which it found aside.
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            recover_folder(path)
+        else:
+            return
+
+
+def recover_folder(path: Path) -> None:
+    """Complete or undo what a kill interrupted while ``path`` was being written; else do nothing."""
+    path = path.resolve()
+    aside, complete = _aside(path), path / _COMPLETE
+    with wrap_os_errors(path), suppress(FileNotFoundError):  # another process may be recovering it
+        if aside.exists():
+            if path.exists():
+                # Renamed first, so that what lies aside is always whole.
+                trash = partial_path(path)
+                aside.rename(trash)
+                shutil.rmtree(trash, ignore_errors=True)
+            else:
+                aside.rename(path)
+        if complete.is_dir():
+            for entry in sorted(complete.iterdir()):
+                entry.rename(path / entry.name)
+            complete.rmdir()
+
+
+def _aside(path: Path) -> Path:
+    return path.parent / f".{path.name}.aside"
+
+
 def is_empty(folder: Path) -> bool:
-    """Whether nothing but our own lock is in a folder."""
-    return all(entry.name == LOCK_INSIDE for entry in folder.iterdir())
+    """Whether a folder holds nothing but our lock and what a killed process left half-written."""
+    return all(entry.name == LOCK_INSIDE or is_partial(entry) for entry in folder.iterdir())
+
+
+def flush(path: Path) -> None:
+    """Wait until a file, or the list of entries of a folder, is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some file systems cannot flush a folder.
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP, errno.EBADF):
+            raise
+    finally:
+        os.close(descriptor)
 
 
 @contextmanager
-def disk_errors(path: Path) -> Iterator[None]:
-    """Turn a full, read-only or forbidden disk into one clear sentence."""
+def wrap_os_errors(path: Path) -> Iterator[None]:
+    """Turn a full, read-only or forbidden disk into a :class:`UserError`."""
     try:
         yield
     except (OSError, RuntimeError, SafetensorError) as error:
-        trouble = _disk_trouble(error)
-        if trouble is None:
+        reason = _reason(error)
+        if reason is None:
             raise
-        raise UserError(f"cannot write {path}: {trouble}.") from error
+        raise UserError(f"cannot write {path}: {reason}.") from error
 
 
-def _disk_trouble(error: Exception) -> str | None:
-    """What is wrong with the disk, or None where the error is of another kind."""
+def _reason(error: Exception) -> str | None:
+    """What is wrong with the disk; None for errors of another kind."""
     if isinstance(error, OSError):
-        return error.strerror if error.errno in _DISK_ERRORS else None
-    # The writers of safetensors and PyTorch raise errors of their own, with the cause as text.
+        return error.strerror if error.errno in _WRITE_ERRORS else None
+    # safetensors and PyTorch raise errors of their own, with the cause as text.
     text = str(error)
-    for number in _DISK_ERRORS:
+    for number in _WRITE_ERRORS:
         if os.strerror(number) in text:
             return os.strerror(number)
     return (
@@ -117,9 +191,9 @@ def _disk_trouble(error: Exception) -> str | None:
     )
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: Any, *, durable: bool = False) -> None:
     """Write ``value`` as indented JSON, whole or not at all."""
-    with whole_file(path) as temporary:
+    with atomic_file(path, durable=durable) as temporary:
         temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
 

@@ -1,4 +1,4 @@
-"""One process at a time in a folder: a lock that a dead process does not keep."""
+"""Folder locks: one process at a time, and a process that dies releases its lock."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from filelock import FileLock, Timeout
 
 from clusterns.console import say
 from clusterns.errors import UserError
-from clusterns.files import LOCK_INSIDE, disk_errors
+from clusterns.files import LOCK_INSIDE, wrap_os_errors
 
 WAIT = 30.0
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP)
@@ -21,20 +21,19 @@ _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP)
 
 @contextmanager
 def locked(folder: Path, wait: float | None = None) -> Iterator[None]:
-    """Within the block no other process that asks, on any machine, works in ``folder``.
+    """Hold the lock of ``folder`` within the block, against processes on all machines.
 
-    The system itself gives the lock of a process back when that one ends, however it ends. Of
-    processes that work together only the first one asks: the launcher does not write.
+    The operating system releases the lock when the process ends, however it ends. Of processes that
+    a launcher started together, only the first takes the lock.
 
     Args:
         folder: need not exist yet.
-        wait: seconds after which a folder in use is refused; by default 30.
+        wait: seconds to wait for a folder in use before it is refused; 30 by default.
     """
     file = lock_file(folder)
-    # Not of one thread: a run may be ended by another than the one that began it. And no soft
-    # lock, which a dead process keeps.
+    # Not bound to a thread: another one may end a run. And no soft lock: a dead process keeps it.
     lock = FileLock(file, thread_local=False, fallback_to_soft=False)
-    with disk_errors(folder):
+    with wrap_os_errors(folder):
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
             _acquire(lock, folder, file, WAIT if wait is None else wait)
@@ -42,8 +41,8 @@ def locked(folder: Path, wait: float | None = None) -> Iterator[None]:
             if error.errno not in _NO_LOCKS:
                 raise
             say(
-                f"The disk of {folder} knows no locks ({error.strerror}): see to it yourself that "
-                "no second process writes there."
+                f"The filesystem of {folder} does not support locking ({error.strerror}). Make "
+                "sure that no other process writes to this folder."
             )
     try:
         yield
@@ -52,8 +51,10 @@ def locked(folder: Path, wait: float | None = None) -> Iterator[None]:
 
 
 def lock_file(folder: Path) -> Path:
-    """Beside the folder, which may be replaced whole; inside where that can never happen, since
-    the folder is a disk of its own or its parent is not ours to write to."""
+    """Where the lock lies: beside the folder, which may be replaced as a whole.
+
+    Inside it where it cannot be replaced: it is a mount point, or its parent is not writable.
+    """
     folder = folder.resolve()
     parent = next(each for each in folder.parents if each.exists() or each == each.parent)
     if folder.is_dir() and (os.path.ismount(folder) or not os.access(parent, os.W_OK)):
@@ -65,12 +66,12 @@ def _acquire(lock: FileLock, folder: Path, file: Path, wait: float) -> None:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        say(f"{folder} is in use by {_holder(file)}: waiting {wait:.0f} s for it to end.")
+        say(f"{folder} is in use by {_holder(file)}. Waiting up to {wait:.0f} s.")
         try:
             lock.acquire(timeout=wait)
         except Timeout:
             raise UserError(
-                f"{folder} is in use by {_holder(file)}: wait until it has ended, end it, or name "
+                f"{folder} is in use by {_holder(file)}. Wait for it to end, stop it, or choose "
                 "another folder."
             ) from None
     file.write_text(f"process {os.getpid()} on {socket.gethostname()}\n", "utf-8")

@@ -15,7 +15,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from clusterns.console import printable
-from clusterns.files import whole_file
+from clusterns.files import atomic_file
 
 SIDE_BY_SIDE = 4  # rows
 # "not shown" and "[main](#main)" are words, "3 of 5" and "≤ 0.005" are numbers.
@@ -201,7 +201,7 @@ def tables_as(form: str, tables: Sequence[Table]) -> str:
 
 def write_tables(path: Path, tables: Sequence[Table]) -> None:
     """Write tables to a .md, .tex or .html file."""
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         temporary.write_text(tables_as(path.suffix.lower()[1:], tables), "utf-8")
 
 

@@ -27,6 +27,7 @@ from clusterns.cli.topics import topics
 from clusterns.cli.train import train
 from clusterns.console import complain, is_verbose
 from clusterns.errors import UserError
+from clusterns.record import set_command
 
 PROGRAM = "clusterns"
 app = typer.Typer(
@@ -65,6 +66,7 @@ def program(
 
 def main() -> None:
     """Run the program: a user's error is one sentence and exit code 2."""
+    set_command([PROGRAM, *sys.argv[1:]])
     try:
         app(prog_name=PROGRAM)
     except UserError as error:

@@ -86,7 +86,7 @@ def similar(
         pairs_of,
     )
     from clusterns.explore.export import write_rows
-    from clusterns.files import whole_file
+    from clusterns.files import atomic_file
 
     quiet_libraries()
     sentences = read_sentences(corpus, column)
@@ -150,7 +150,7 @@ def similar(
         say(f"{len(alike):,} groups: {groups}")
     if drop is not None:
         kept = [text[row] for row in np.flatnonzero(chosen.distinct())]
-        with whole_file(drop) as temporary:
+        with atomic_file(drop) as temporary:
             temporary.write_text(
                 "".join(f"{' '.join(one.splitlines())}\n" for one in kept), "utf-8"
             )

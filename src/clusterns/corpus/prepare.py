@@ -23,7 +23,7 @@ from clusterns.corpus.formats import DOCUMENT
 from clusterns.corpus.sentences import split_all
 from clusterns.corpus.sources import RULES, FileSource, HubSource, find_sources, told_columns
 from clusterns.errors import UserError
-from clusterns.files import read_json, whole_file, write_json
+from clusterns.files import atomic_file, read_json, write_json
 
 # Raise this number whenever the same file and settings would give another corpus.
 FORMAT_VERSION = 1
@@ -114,7 +114,7 @@ def prepare_corpus(
     path = (cache or default_cache()) / f"{fingerprint}.arrow"
     corpus = _load(path, fingerprint)
     if corpus is None:
-        with whole_file(path) as temporary:
+        with atomic_file(path) as temporary:
             report = _write(temporary, found, columns, settings, progress)
             if report.kept == 0:
                 raise UserError(f"no usable sentence in {', '.join(sources)}: {report.summary()}")

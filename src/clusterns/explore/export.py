@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterns.errors import UserError
-from clusterns.files import whole_file
+from clusterns.files import atomic_file
 
 KINDS = (".csv", ".jsonl")
 
@@ -23,7 +23,7 @@ def check_kind(option: str, path: Path | None) -> None:
 def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Write a table, whole or not at all; a list is JSON in a cell of csv."""
     with (
-        whole_file(path) as temporary,
+        atomic_file(path) as temporary,
         temporary.open("w", encoding="utf-8", newline="") as file,
     ):
         if path.suffix.lower() == ".jsonl":

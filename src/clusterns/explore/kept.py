@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterns.files import whole_file
+from clusterns.files import atomic_file
 
 # The parser of Python 3.11, with which NumPy reads the head of a file, fails now and then when
 # many threads use it at once.
@@ -38,5 +38,5 @@ def find_kept(path: Path) -> NDArray[Any] | None:
 
 def keep(path: Path, array: NDArray[Any]) -> None:
     """Write an array, whole or not at all."""
-    with whole_file(path) as temporary, temporary.open("wb") as file:
+    with atomic_file(path) as temporary, temporary.open("wb") as file:
         np.save(file, array, allow_pickle=False)

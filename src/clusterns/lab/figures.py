@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clusterns.files import whole_file
+from clusterns.files import atomic_file
 from clusterns.lab.drawing import Drawing
 from clusterns.lab.findings import Curve, Line
 
@@ -51,7 +51,7 @@ def draw(
         for form in formats:
             path = folder / f"{name}.{form}"
             unsaid = {"Date": None} if form == "svg" else {"Software": None}
-            with whole_file(path) as temporary:
+            with atomic_file(path) as temporary:
                 figure.savefig(temporary, format=form, dpi=150, metadata=unsaid)
             written.append(path)
     return written

@@ -19,7 +19,7 @@ from typing import Any
 from clusterns.errors import UserError
 from clusterns.evaluation.results.results import read_items, write_items
 from clusterns.evaluation.results.store import read_results
-from clusterns.files import whole_file
+from clusterns.files import atomic_file
 from clusterns.lab.cells import CURVES
 from clusterns.lab.differences import Difference
 from clusterns.lab.experiment import Experiment
@@ -67,7 +67,7 @@ class Record:
             for line in self.lines
             for one in line.outcomes
         ]
-        with whole_file(path) as temporary:
+        with atomic_file(path) as temporary:
             texts = [
                 json.dumps(without_folders(each), ensure_ascii=False) for each in (head, *cells)
             ]

@@ -29,7 +29,7 @@ def short_simcse(context: Context, steps: int, path: Path) -> None:
     from clusterns.corpus.taken import taken
     from clusterns.encoder.base import without_training_parts
     from clusterns.encoder.randomness import kept_random_state
-    from clusterns.files import whole_folder
+    from clusterns.files import atomic_folder
     from clusterns.losses.contrastive import ContrastiveLoss
 
     class Bar(ProgressCallback):
@@ -71,5 +71,5 @@ def short_simcse(context: Context, steps: int, path: Path) -> None:
         if not context.quiet:
             trainer.add_callback(Bar)
         trainer.train()
-    with whole_folder(path) as temporary:
+    with atomic_folder(path) as temporary:
         without_training_parts(model).save_pretrained(str(temporary))

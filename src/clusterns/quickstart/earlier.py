@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from clusterns.errors import UserError
-from clusterns.files import LOCK_INSIDE, disk_errors, is_unfinished
+from clusterns.files import LOCK_INSIDE, is_partial, wrap_os_errors
 from clusterns.locks import lock_file, locked
 from clusterns.training.folder import RunFolder
 
@@ -38,7 +38,7 @@ def check_folder(output: Path, again: bool) -> None:
 
 def remove_earlier(output: Path) -> None:
     """Remove the files of an earlier quickstart; the folder itself stays."""
-    with locked(output), disk_errors(output):
+    with locked(output), wrap_os_errors(output):
         check_folder(output, again=True)
         # The record last: what a kill leaves is still known to be a quickstart.
         for entry in sorted(_made(output), key=lambda path: path == RunFolder(output).run_file):
@@ -55,4 +55,4 @@ def _made(path: Path) -> Iterator[Path]:
     yield from map(lock_file, entries)
     yield path / LOCK_INSIDE
     if path.is_dir():
-        yield from filter(is_unfinished, path.iterdir())
+        yield from filter(is_partial, path.iterdir())

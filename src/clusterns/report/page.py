@@ -14,7 +14,7 @@ from markupsafe import Markup
 from clusterns.errors import UserError
 from clusterns.evaluation.results.store import read_results
 from clusterns.evaluation.results.tables import results_tables
-from clusterns.files import whole_file
+from clusterns.files import atomic_file
 from clusterns.report.charts import Curve, line_chart
 from clusterns.report.comparison import Examination
 from clusterns.report.summary import Story, length
@@ -105,7 +105,7 @@ def together(stories: Sequence[Story]) -> list[Markup]:
 def write_report(chapters: Sequence[Chapter], path: Path) -> None:
     """Write the page, whole or not at all."""
     content = render(chapters)
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         temporary.write_text(content, "utf-8")
 
 

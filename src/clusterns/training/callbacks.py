@@ -14,7 +14,7 @@ from transformers import ProgressCallback, TrainerCallback, TrainerControl, Trai
 from transformers import TrainingArguments as Arguments
 
 from clusterns.console import bar
-from clusterns.files import disk_errors, whole_file
+from clusterns.files import atomic_file, wrap_os_errors
 from clusterns.training.processes import any_process
 from clusterns.training.trainer import ContrastiveTrainer
 
@@ -32,7 +32,7 @@ class Metrics(TrainerCallback):
         if not state.is_world_process_zero:
             return
         lines = read_metrics(self.path) if self.path.exists() else []
-        with whole_file(self.path) as temporary, temporary.open("w", encoding="utf-8") as file:
+        with atomic_file(self.path) as temporary, temporary.open("w", encoding="utf-8") as file:
             for line in lines:
                 if line["step"] <= state.global_step:
                     file.write(json.dumps(line) + "\n")
@@ -52,7 +52,7 @@ class Metrics(TrainerCallback):
 
 def write_metrics(path: Path, step: int, values: dict[str, Any]) -> None:
     """Append one line of metrics."""
-    with disk_errors(path), path.open("a", encoding="utf-8") as file:
+    with wrap_os_errors(path), path.open("a", encoding="utf-8") as file:
         file.write(json.dumps({"step": step, **values}) + "\n")
 
 

@@ -13,7 +13,7 @@ from transformers import TrainerState
 
 from clusterns.console import say
 from clusterns.encoder.base import without_training_parts
-from clusterns.files import whole_folder, write_json
+from clusterns.files import atomic_folder, flush, write_json
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.training.build import build_model
 from clusterns.training.checkpoints import load_weights
@@ -83,12 +83,14 @@ def save(
     """Write the final model and the results; gives the model's score."""
     model.model_card_data.widget = []  # they would be sentences of the user's corpus
     score = float(evaluator(model)[evaluator.primary_metric])
-    with whole_folder(folder.model) as temporary:
+    with atomic_folder(folder.model) as temporary:
         model.save_pretrained(str(temporary))
     values = asdict(result)
     if not result.facts:
         del values["facts"]
-    write_json(folder.results_file, values)
+    for file in (folder.recipe_file, folder.run_file, folder.metrics_file):
+        flush(file)
+    write_json(folder.results_file, values, durable=True)
     shutil.rmtree(folder.checkpoints / "eval", ignore_errors=True)
     return score
 

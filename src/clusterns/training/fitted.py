@@ -15,7 +15,7 @@ from transformers import set_seed
 from clusterns.corpus.documents import documents_of
 from clusterns.encoder.base import resolve_base
 from clusterns.errors import UserError
-from clusterns.files import whole_folder
+from clusterns.files import atomic_folder, recover_folder
 from clusterns.methods.method import Ending, Method
 from clusterns.methods.recipe import Recipe
 from clusterns.methods.registry import all_parts, get_method
@@ -42,9 +42,10 @@ def fit_once(
     quiet: bool = False,
 ) -> None:
     """Let the method and its parts leave their files in ``folder``, whole; never a second time."""
+    recover_folder(folder)
     if folder.exists():
         return
-    with whole_folder(folder) as temporary, model.truncate_embeddings(None):
+    with atomic_folder(folder) as temporary, model.truncate_embeddings(None):
         context = replace(build_context(recipe, model, texts, temporary), quiet=quiet)
         get_method(recipe.method).fit(context)
         for settings in all_parts(recipe):

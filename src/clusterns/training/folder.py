@@ -17,7 +17,14 @@ from typing import Any
 
 from clusterns.encoder.locate import MINIBERT, identity_of_base
 from clusterns.errors import UserError
-from clusterns.files import disk_errors, is_empty, read_json, whole_folder, write_json
+from clusterns.files import (
+    atomic_folder,
+    is_empty,
+    read_json,
+    recover_folder,
+    wrap_os_errors,
+    write_json,
+)
 from clusterns.record import make_record
 from clusterns.training.recipe import Recipe, load_recipe
 
@@ -29,6 +36,7 @@ class RunFolder:
     """Paths and records of one run."""
 
     def __init__(self, path: Path) -> None:
+        recover_folder(path)
         self.path = path
         self.recipe_file = path / "recipe.yaml"
         self.run_file = path / "run.json"
@@ -65,7 +73,7 @@ class RunFolder:
 
     def check(self, resume: bool) -> None:
         """Refuse a folder that this run must not write to."""
-        with disk_errors(self.path):
+        with wrap_os_errors(self.path):
             self._check(resume)
 
     def _check(self, resume: bool) -> None:
@@ -88,7 +96,7 @@ class RunFolder:
         """Begin a run: a folder with its recipe and its record, whole or not at all."""
         record = make_record(corpus=corpus, base=_base_of(recipe))
         # An empty folder is filled by name: the record, which makes it a run, comes last.
-        with whole_folder(self.path) as temporary:
+        with atomic_folder(self.path) as temporary:
             (temporary / self.recipe_file.name).write_text(recipe.to_yaml(), "utf-8")
             write_json(temporary / self.run_file.name, record)
 

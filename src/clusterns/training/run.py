@@ -16,7 +16,7 @@ from transformers import (
 
 from clusterns.console import say
 from clusterns.errors import UserError
-from clusterns.files import disk_errors
+from clusterns.files import wrap_os_errors
 from clusterns.locks import locked
 from clusterns.methods.registry import get_method
 from clusterns.training.begin import open_run, score_base, training_arguments
@@ -151,7 +151,7 @@ def _train(
         trainer.add_callback(Progress(metric))
     state = trainer_state(checkpoint) if checkpoint is not None else None
     if state is None or not is_over(state, recipe.patience):
-        with disk_errors(folder.path), memory_errors(recipe), interrupt:
+        with wrap_os_errors(folder.path), memory_errors(recipe), interrupt:
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         state = trainer.state
     if interrupt.asked:

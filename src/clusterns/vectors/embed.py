@@ -22,7 +22,7 @@ from transformers import PreTrainedTokenizerBase
 
 from clusterns.console import bar
 from clusterns.errors import UserError
-from clusterns.files import whole_file
+from clusterns.files import atomic_file
 from clusterns.vectors.fingerprint import fingerprint as fingerprint
 
 Vectors = NDArray[np.float32]
@@ -199,5 +199,5 @@ def _read_cache(folder: Path) -> dict[bytes, Vectors]:
 def _write_cache(folder: Path, keys: list[bytes], vectors: Vectors) -> None:
     table = np.frombuffer(b"".join(keys), dtype=np.uint8).reshape(len(keys), -1)
     path = folder / f"{uuid.uuid4().hex}.npz"
-    with whole_file(path) as temporary, temporary.open("wb") as file:
+    with atomic_file(path) as temporary, temporary.open("wb") as file:
         np.savez(file, keys=table, vectors=vectors)

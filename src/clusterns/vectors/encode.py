@@ -16,7 +16,7 @@ from clusterns.corpus.columns import Columns
 from clusterns.corpus.sources import Source, find_sources, told_columns
 from clusterns.errors import UserError
 from clusterns.locks import locked
-from clusterns.record import make_record
+from clusterns.record import library_versions
 from clusterns.vectors.devices import (
     TextEncoder,
     all_devices,
@@ -111,7 +111,7 @@ def encode_corpus(
         ),
         corpus=CorpusFacts(sources=names, fingerprint=content_of(sources)),
         settings=settings,
-        versions=make_record()["versions"],
+        versions=library_versions(),
     )
     begun = read_manifest(output)
     if begun is not None:

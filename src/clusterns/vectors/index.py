@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 
 from clusterns.console import bar, say
 from clusterns.errors import UserError
-from clusterns.files import read_json, whole_folder, write_json
+from clusterns.files import atomic_folder, read_json, write_json
 from clusterns.locks import locked
 from clusterns.vectors.approximate import InvertedFile, is_installed
 from clusterns.vectors.encode import encode_corpus
@@ -214,7 +214,7 @@ def _prepare(parts: Sequence[VectorFolder], place: Path, of: str, progress: bool
     """Make the mapped files of an index, whole or not at all."""
     count = sum(part.texts for part in parts)
     facts: dict[str, Any] = {"of": of, "rows": count, "dimension": parts[0].dimension}
-    with whole_folder(place) as temporary:
+    with atomic_folder(place) as temporary:
         vectors = np.lib.format.open_memmap(
             temporary / VECTORS, mode="w+", dtype=np.float32, shape=(count, parts[0].dimension)
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterns.errors import UserError
-from clusterns.files import disk_errors, neighbour
+from clusterns.files import partial_path, wrap_os_errors
 from clusterns.settings import Settings
 from clusterns.vectors.settings import EncodeSettings, Loading
 from clusterns.vectors.shards import Shards
@@ -116,8 +116,8 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 def write_once(path: Path, value: Any) -> None:
     """Write JSON, whole; a file that is there already, or comes first from elsewhere, stays."""
-    temporary = neighbour(path)
-    with disk_errors(path):
+    temporary = partial_path(path)
+    with wrap_os_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", "utf-8")

@@ -7,12 +7,16 @@ from pathlib import Path
 from clusterns.encoder.locate import is_sentence_transformer, resolve_base
 from clusterns.encoder.settings import AVERAGES
 from clusterns.errors import UserError
+from clusterns.files import recover_folder
 
 
 def model_place(name: str) -> str:
     """The folder or Hub name that holds a model; a run folder has its final one in ``model``."""
-    if (Path(name) / "model").is_dir():
-        return str(Path(name) / "model")
+    run, final = Path(name), Path(name) / "model"
+    recover_folder(run)
+    recover_folder(final)
+    if final.is_dir():
+        return str(final)
     try:
         return resolve_base(name)
     except UserError as error:

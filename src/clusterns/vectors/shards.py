@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from clusterns.console import say
-from clusterns.files import disk_errors, whole_file
+from clusterns.files import atomic_file, wrap_os_errors
 from clusterns.vectors.settings import Format, Share
 
 LEFTOVER_SECONDS = 3600
@@ -89,11 +89,11 @@ class Shards:
 
     def _write_table(self, path: Path, table: pa.Table, use_dictionary: bool = False) -> None:
         table = table.replace_schema_metadata({DIGEST: self.digest})
-        with whole_file(path) as temporary:
+        with atomic_file(path) as temporary:
             pq.write_table(table, temporary, compression="zstd", use_dictionary=use_dictionary)
 
     def _save(self, path: Path, values: NDArray[Any]) -> None:
-        with whole_file(path) as temporary, temporary.open("wb") as file:
+        with atomic_file(path) as temporary, temporary.open("wb") as file:
             np.save(file, values, allow_pickle=False)
             np.lib.format.write_array(file, np.array(self.digest), allow_pickle=False)
 
@@ -119,7 +119,7 @@ class Shards:
             kind, _, number = path.name[1:].split(".")[0].partition("-")
             ours = kind in ("shard", "ids", "texts")
             if ours and number.isdecimal() and int(number) in share:
-                with disk_errors(path), suppress(FileNotFoundError):
+                with wrap_os_errors(path), suppress(FileNotFoundError):
                     if time.time() - path.stat().st_mtime < LEFTOVER_SECONDS:
                         continue
                     path.unlink(missing_ok=True)

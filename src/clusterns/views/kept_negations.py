@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from clusterns.console import bar
 from clusterns.errors import UserError
-from clusterns.files import whole_file
+from clusterns.files import atomic_file
 
 CHUNK = 10_000
 
@@ -37,7 +37,7 @@ def keep_negations(
     distinct = (sentences[int(row)] for row in rows)
     shown = bar(distinct, desc="Negate", total=len(rows), unit="sentence", shown=not quiet)
     negations = iter(negate(shown))
-    with whole_file(path) as temporary, pa.ipc.new_file(str(temporary), schema) as file:
+    with atomic_file(path) as temporary, pa.ipc.new_file(str(temporary), schema) as file:
         for start in range(0, len(kept), CHUNK):
             few = kept[start : start + CHUNK]
             file.write(pa.record_batch([pa.array(few), _taken(negations, len(few))], schema=schema))

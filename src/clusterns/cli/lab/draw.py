@@ -66,7 +66,7 @@ def table(
 
     from clusterns.console import answers, say
     from clusterns.evaluation.data.find import EvaluationData
-    from clusterns.files import whole_file
+    from clusterns.files import atomic_file
     from clusterns.lab.differences import find_differences
     from clusterns.lab.findings import gather
     from clusterns.lab.tables import differences_table, scores_table
@@ -89,7 +89,7 @@ def table(
     if output is None:
         answers.print(text, soft_wrap=True, end="")
         return
-    with whole_file(output) as temporary:
+    with atomic_file(output) as temporary:
         temporary.write_text(text, "utf-8")
     say(f"Written: {output}")
 

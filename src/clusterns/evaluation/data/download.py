@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from clusterns.errors import UserError
-from clusterns.files import disk_errors, read_json, write_json
+from clusterns.files import read_json, wrap_os_errors, write_json
 
 CHUNK = 2**18
 TIMEOUT = 30.0
@@ -56,7 +56,7 @@ def download(url: str, path: Path, advance: Advance = lambda there, total: None)
     redirects = Announced()
     opener = urllib.request.build_opener(redirects)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with disk_errors(path):
+    with wrap_os_errors(path):
         for pause in (*PAUSES, None):
             try:
                 if _once(opener, redirects, url, path, advance):

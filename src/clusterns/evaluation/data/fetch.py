@@ -15,7 +15,7 @@ from clusterns.errors import UserError
 from clusterns.evaluation.data.catalogue import STS, TRANSFER
 from clusterns.evaluation.data.download import Advance, discard, download
 from clusterns.evaluation.data.find import FETCHED, read_from
-from clusterns.files import cache_folder, read_json, whole_folder, write_json
+from clusterns.files import atomic_folder, cache_folder, read_json, write_json
 from clusterns.locks import locked
 
 ARCHIVE = "datasets/princeton-nlp/datasets-for-simcse/resolve/main/senteval.tar"
@@ -63,7 +63,7 @@ def fetch_senteval(
         digest = digest_of(archive)
         try:
             _check_digest(url, digest, sha256 or SHA256, announced)
-            with whole_folder(folder) as temporary:
+            with atomic_folder(folder) as temporary:
                 unpack(archive, temporary)
                 _checked(temporary)
         finally:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from clusterns.errors import UserError
 from clusterns.evaluation.results.results import Results
-from clusterns.files import whole_file
+from clusterns.files import atomic_file
 
 
 def alignment_uniformity_points(models: Sequence[Results]) -> list[tuple[str, float, float, float]]:
@@ -63,5 +63,5 @@ def plot_alignment_uniformity(models: Sequence[Results], path: Path) -> None:
     figure.legend(
         handles=handles, loc="outside lower center", ncols=2, handlelength=0, frameon=False
     )
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         figure.savefig(temporary, format=path.suffix.lower()[1:], dpi=150)

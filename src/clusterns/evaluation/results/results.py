@@ -20,7 +20,7 @@ from clusterns.evaluation.data.catalogue import (
     hub_name,
     sample_name,
 )
-from clusterns.files import read_json, whole_file, write_json
+from clusterns.files import atomic_file, read_json, write_json
 
 FORMAT = 1
 # The sets of the paper's tables: what an average is over, and whose absence is said.
@@ -133,7 +133,7 @@ def items_file(path: Path) -> Path:
 
 def write_items(path: Path, items: dict[str, NDArray[Any]]) -> None:
     """Write row-by-row answers, whole or not at all."""
-    with whole_file(path) as temporary, temporary.open("wb") as file:
+    with atomic_file(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **items)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
-from clusterns.files import disk_errors
+from clusterns.files import wrap_os_errors
 
 if TYPE_CHECKING:
     from optuna import Study
@@ -42,7 +42,7 @@ def opened(folder: Path) -> Iterator[Study]:
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     file = folder / JOURNAL
-    with disk_errors(file):
+    with wrap_os_errors(file):
         folder.mkdir(parents=True, exist_ok=True)
         with _lock(folder / ".journal.lock", PATIENCE), warnings.catch_warnings():
             warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
