@@ -1,0 +1,89 @@
+"""What a word is, in any language: splitting, stems and stop words."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+from functools import cache
+
+import regex
+
+from clusterns.errors import UserError
+
+# The language of a corpus is the one whose stop words make up most of it, if they are at least:
+MIN_STOP_WORDS = 0.05
+# Scripts that put no spaces between words, and Hangul, whose words carry their particles: pairs of
+# characters are the words there.
+UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー"
+# Vowel signs and accents are marks, not letters. C++ and C# are words.
+WORD = regex.compile(
+    rf"(?V1)[{UNSPACED}]+|[[\p{{L}}\p{{M}}\p{{N}}]--[{UNSPACED}]]{{1,40}}(?:[+#]+(?!\w))?"
+)
+IS_UNSPACED = regex.compile(rf"[{UNSPACED}]")
+
+
+def words_of(text: str, is_query: bool = False) -> list[str]:
+    """Split a text of any script into words, in lower case.
+
+    Where words are not separated, single characters and pairs of them are indexed, and a query is
+    split into pairs.
+    """
+    found: list[str] = []
+    for word in WORD.findall(unicodedata.normalize("NFKC", text).lower()):
+        if word.isascii() or not IS_UNSPACED.match(word):
+            found.append(word)
+            continue
+        pairs = [word[at : at + 2] for at in range(len(word) - 1)]
+        found += pairs if is_query and pairs else [*word, *pairs]
+    return found
+
+
+class Language:
+    """Stems and stop words of a language; an unknown one has neither.
+
+    Args:
+        name: in English, such as "german"; "none" for neither stems nor stop words.
+    """
+
+    def __init__(self, name: str) -> None:
+        from snowballstemmer import algorithms, stemmer
+
+        self.name = name
+        if name != "none" and name not in algorithms():
+            known = ", ".join(sorted(algorithms()))
+            raise UserError(f"--language {name}: unknown language. Use none or one of {known}.")
+        self._stemmer = None if name == "none" else stemmer(name)
+        self.stop_words = stop_words().get(name, frozenset())
+
+    def stems(self, words: Sequence[str]) -> list[str]:
+        """The stem of each word."""
+        return list(words) if self._stemmer is None else self._stemmer.stemWords(list(words))
+
+    def query_words(self, text: str) -> list[str]:
+        """The words of a query without its stop words, unless it has no others."""
+        words = words_of(text, is_query=True)
+        return [word for word in words if word not in self.stop_words] or words
+
+
+@cache
+def stop_words() -> dict[str, frozenset[str]]:
+    """The stop words of the languages that have a list."""
+    from bm25s import stopwords
+
+    lists = {
+        name.removeprefix("STOPWORDS_").lower(): frozenset(words)
+        for name, words in vars(stopwords).items()
+        if name.startswith("STOPWORDS_")
+    }
+    return lists | {"english": lists["en_plus"]}
+
+
+def detect_language(totals: Mapping[str, int]) -> str:
+    """The language with the most stop words, given how often each word occurs; "none" where there
+    are too few of any."""
+    from snowballstemmer import algorithms
+
+    languages = [name for name in stop_words() if name in algorithms()]
+    found = {name: sum(totals.get(word, 0) for word in stop_words()[name]) for name in languages}
+    best = max(found, key=lambda name: found[name])
+    return best if found[best] > MIN_STOP_WORDS * sum(totals.values()) else "none"

@@ -1,0 +1,229 @@
+"""Search by words: BM25 over stems, built from word counts that are kept per shard.
+
+The scores of all pairs of a word and a text that has it are computed once and then mapped, which
+is the idea of bm25s. They come from counts, shard by shard: neither texts nor scores have to fit
+into memory, and where texts are added, only those are counted.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+from zipfile import is_zipfile
+
+import numpy as np
+import pyarrow as pa
+from numpy.lib.format import open_memmap
+from numpy.typing import NDArray
+from scipy.sparse import csc_matrix, csr_matrix
+
+from clusterns.console import bar
+from clusterns.files import read_json, whole_file, whole_folder, write_json
+from clusterns.locks import locked
+from clusterns.vectors.language import Language, detect_language, words_of
+
+K1, B = 1.5, 0.75  # how repeated words saturate and how much length counts, as in bm25s
+VERSION = 1  # of the way a text becomes words
+COUNTS, INDEX, FACTS = "counts", "index", "facts.json"
+ARRAYS = WORDS, STARTS, ROWS, WEIGHTS = "words.npy", "starts.npy", "rows.npy", "weights.npy"
+
+Scores = NDArray[np.float32]
+
+
+class Counts(NamedTuple):
+    """How often words occur in the texts of a shard: ``codes[starts[i] : starts[i + 1]]`` are the
+    distinct words of text i, as places in ``words``, and ``counts`` says how often each occurs."""
+
+    words: list[str]
+    starts: NDArray[np.int64]
+    codes: NDArray[np.int32]
+    counts: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, texts: Iterable[str | None]) -> Counts:
+        """Count the words of texts."""
+        known: dict[str, int] = {}
+        starts, codes, counts = [0], array("i"), array("i")
+        for text in texts:
+            found = Counter(words_of(text or ""))
+            codes.extend([known.setdefault(word, len(known)) for word in found])
+            counts.extend(found.values())
+            starts.append(len(codes))
+        return cls(
+            list(known),
+            np.array(starts, dtype=np.int64),
+            np.array(codes, dtype=np.int32),
+            np.array(counts, dtype=np.int32),
+        )
+
+    @classmethod
+    def read(cls, path: Path) -> Counts:
+        """Read what :meth:`write` wrote."""
+        with np.load(path, allow_pickle=False) as stored:
+            words = stored["words"].tobytes().decode()
+            arrays = (stored[name] for name in cls._fields[1:])
+            return cls(words.split("\n") if words else [], *arrays)
+
+    def write(self, path: Path) -> None:
+        """Write a file, whole or not at all."""
+        words = np.frombuffer("\n".join(self.words).encode(), dtype=np.uint8)
+        with whole_file(path) as temporary, temporary.open("wb") as file:
+            np.savez(file, **self._asdict() | {"words": words})
+
+
+class WordIndex:
+    """The BM25 score of every word in every text that has it, mapped from a folder.
+
+    Args:
+        folder: what :meth:`open` has built.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        facts = read_json(folder / FACTS)
+        self.texts: int = facts["texts"]
+        self.language = Language(facts["language"])
+        # Sorted; the texts that have words[i] are rows[starts[i] : starts[i + 1]].
+        self.words, self.starts, self.rows, self.weights = (
+            np.load(folder / name, mmap_mode="r", allow_pickle=False) for name in ARRAYS
+        )
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        texts: pa.ChunkedArray,
+        digest: str,
+        language: str | None = None,
+        progress: bool = True,
+    ) -> WordIndex:
+        """Open the index in a folder; where there is none of these texts, build it first.
+
+        Args:
+            folder: where the index lies, and the counts that it is made from.
+            texts: each chunk is a shard, whose words are counted once.
+            digest: identifies the texts.
+            language: of the stems and stop words. None: that of the index in the folder, or else
+                the one that most of the text is in.
+            progress: whether to show a bar.
+        """
+        if language is not None:
+            Language(language)  # refuse an unknown one before anything is counted
+        if not _is_built(folder, digest, language):
+            with locked(folder):
+                if not _is_built(folder, digest, language):
+                    language = language or _facts(folder).get("language")
+                    shards = _count_shards(folder / COUNTS, texts, progress)
+                    _build(shards, folder / INDEX, digest, language)
+        return cls(folder / INDEX)
+
+    def scores(self, query: str) -> Scores:
+        """(n,) the BM25 score of every text; 0 where it has none of the words."""
+        scores = np.zeros(self.texts, dtype=np.float32)
+        stems = self._stems(query)
+        places = np.searchsorted(self.words, np.array(stems, dtype=self.words.dtype))
+        for stem, place in zip(stems, places.tolist(), strict=True):
+            if place < len(self.words) and self.words[place] == stem:
+                part = slice(self.starts[place], self.starts[place + 1])
+                scores[self.rows[part]] += self.weights[part]
+        return scores
+
+    def matches(self, query: str, text: str) -> list[str]:
+        """The words of a text that make it an answer to a query, in their order."""
+        wanted = set(self._stems(query))
+        words = list(dict.fromkeys(words_of(text)))
+        stems = self.language.stems(words)
+        return [word for word, stem in zip(words, stems, strict=True) if stem.encode() in wanted]
+
+    def _stems(self, query: str) -> list[bytes]:
+        stems = self.language.stems(self.language.query_words(query))
+        return [stem.encode() for stem in stems]
+
+
+def _facts(folder: Path) -> dict[str, Any]:
+    try:
+        facts = read_json(folder / INDEX / FACTS)
+    except (OSError, ValueError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def _is_built(folder: Path, digest: str, language: str | None) -> bool:
+    facts = _facts(folder)
+    same = facts.get("digest") == digest and facts.get("version") == VERSION
+    return same and language in (None, facts.get("language"))
+
+
+def _count_shards(folder: Path, texts: pa.ChunkedArray, progress: bool) -> list[Path]:
+    """The files with the counts of each shard; those of texts that are gone are removed."""
+    paths = []
+    with bar(total=len(texts), desc="Words", unit=" texts", shown=progress) as shown:
+        for chunk in texts.chunks:
+            content = pa.record_batch([chunk], ["text"]).serialize()
+            path = folder / f"{VERSION}-{sha256(content).hexdigest()[:32]}.npz"
+            if not is_zipfile(path):  # or a crash of the machine cut it short
+                Counts.of(chunk.to_pylist()).write(path)
+            paths.append(path)
+            shown.update(len(chunk))
+    for path in set(folder.iterdir()) - set(paths):
+        path.unlink(missing_ok=True)
+    return paths
+
+
+def _build(shards: Sequence[Path], folder: Path, digest: str, language: str | None) -> None:
+    """Turn counts into scores, sorted by word; only one shard is in memory at a time."""
+    totals: Counter[str] = Counter()
+    for path in shards:
+        shard = Counts.read(path)
+        times = np.bincount(shard.codes, shard.counts, len(shard.words))
+        totals.update(dict(zip(shard.words, times.tolist(), strict=True)))
+    spoken = Language(language or detect_language(totals))
+    stems = [stem.encode() for stem in spoken.stems(list(totals))]
+    words, stem_of = np.unique(np.array(stems, dtype=bytes), return_inverse=True)
+    code_of = dict(zip(totals, stem_of.tolist(), strict=True))
+    # Stop words can be searched for, but do not make a text long.
+    stop = {stem.encode() for stem in spoken.stems(sorted(spoken.stop_words))}
+    counts_as_length = np.array([word not in stop for word in words.tolist()], dtype=np.float32)
+
+    def matrix(path: Path) -> csc_matrix:
+        shard = Counts.read(path)
+        codes = np.array([code_of[word] for word in shard.words], dtype=np.int32)[shard.codes]
+        shape = len(shard.starts) - 1, len(words)
+        counts = csr_matrix((shard.counts, codes, shard.starts), shape)
+        counts.sum_duplicates()  # words with one stem
+        return counts.tocsc()
+
+    having = np.zeros(len(words), dtype=np.int64)
+    sizes: list[NDArray[np.float32]] = []
+    for path in shards:
+        counts = matrix(path)
+        having += np.diff(counts.indptr)
+        sizes.append(counts @ counts_as_length)
+    length = np.concatenate([np.zeros(0, dtype=np.float32), *sizes])
+    relative = 1 - B + B * length / max(1.0, length.mean() if len(length) else 0.0)
+    rarity = np.log1p((len(length) - having + 0.5) / (having + 0.5)).astype(np.float32)
+    starts = np.concatenate([[0], np.cumsum(having)])
+
+    with whole_folder(folder) as temporary:
+        np.save(temporary / WORDS, words)
+        np.save(temporary / STARTS, starts)
+        shape = (int(starts[-1]),)
+        rows = open_memmap(temporary / ROWS, "w+", np.int32, shape)
+        weights = open_memmap(temporary / WEIGHTS, "w+", np.float32, shape)
+        free, first = starts[:-1].copy(), 0
+        for path in shards:
+            counts = matrix(path)
+            each = np.diff(counts.indptr)
+            at = np.repeat(free - counts.indptr[:-1], each) + np.arange(counts.nnz)
+            rows[at] = first + counts.indices
+            times = counts.data.astype(np.float32)
+            weights[at] = np.repeat(rarity, each) * times / (times + K1 * relative[rows[at]])
+            free += each
+            first += counts.shape[0]
+        rows.flush()
+        weights.flush()
+        facts = {"digest": digest, "version": VERSION, "language": spoken.name, "texts": first}
+        write_json(temporary / FACTS, facts)
