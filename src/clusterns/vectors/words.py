@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_matrix, csr_matrix
 
 from clusterns.console import bar
-from clusterns.files import read_json, whole_file, whole_folder, write_json
+from clusterns.files import atomic_file, atomic_folder, read_json, recover_folder, write_json
 from clusterns.locks import locked
 from clusterns.vectors.language import Language, detect_language, words_of
 
@@ -71,7 +71,7 @@ class Counts(NamedTuple):
     def write(self, path: Path) -> None:
         """Write a file, whole or not at all."""
         words = np.frombuffer("\n".join(self.words).encode(), dtype=np.uint8)
-        with whole_file(path) as temporary, temporary.open("wb") as file:
+        with atomic_file(path) as temporary, temporary.open("wb") as file:
             np.savez(file, **self._asdict() | {"words": words})
 
 
@@ -112,6 +112,7 @@ class WordIndex:
         """
         if language is not None:
             Language(language)  # refuse an unknown one before anything is counted
+        recover_folder(folder / INDEX)
         if not _is_built(folder, digest, language):
             with locked(folder):
                 if not _is_built(folder, digest, language):
@@ -207,7 +208,7 @@ def _build(shards: Sequence[Path], folder: Path, digest: str, language: str | No
     rarity = np.log1p((len(length) - having + 0.5) / (having + 0.5)).astype(np.float32)
     starts = np.concatenate([[0], np.cumsum(having)])
 
-    with whole_folder(folder) as temporary:
+    with atomic_folder(folder) as temporary:
         np.save(temporary / WORDS, words)
         np.save(temporary / STARTS, starts)
         shape = (int(starts[-1]),)
