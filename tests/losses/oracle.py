@@ -40,13 +40,19 @@ class Oracle:
         hard_negatives: list[Tensor] = []
         members: list[list[int]] = [[] for _ in range(n)]
         if self.centroids is not None:
-            self.update(anchors.detach())
+            self.follow_random(anchors.detach()) if self.hard == "random" else self.update(
+                anchors.detach()
+            )
             ranked = [self.ranking(anchors[i].detach()) for i in range(n)]
             place = {"second": 1, "nearest": 0}.get(self.hard)
             if place is not None:
                 hard_negatives = [self.centroids[r[place]] for r in ranked]
+            if self.hard == "random":
+                generator = torch.Generator().manual_seed(self.random_seed * 2**32 + self.step)
+                rows = torch.randint(self.clusters, (n,), generator=generator).tolist()
+                hard_negatives = [self.centroids[k] for k in rows]
             wanted = [r[0] for r in ranked]
-            if self.random_seed is not None:
+            if self.random_seed is not None and self.hard != "random":
                 drawn = self.draws(n)
                 hard_negatives = [self.centroids[k] for k in drawn[0]]
                 wanted = drawn[1]
@@ -75,8 +81,17 @@ class Oracle:
 
     def draws(self, n: int) -> list[list[int]]:
         """The random centroid and the random cluster of each sample, by seed and step."""
-        generator = torch.Generator().manual_seed(hash((self.random_seed, self.step)))
+        generator = torch.Generator().manual_seed(self.random_seed * 2**32 + self.step)
         return torch.randint(self.clusters, (2, n), generator=generator).tolist()
+
+    def follow_random(self, anchors: Tensor) -> None:
+        """Each stale vector moves towards one random sentence of the batch."""
+        generator = torch.Generator().manual_seed((self.random_seed + 1) * 2**32 + self.step)
+        rows = torch.randint(len(anchors), (self.clusters,), generator=generator).tolist()
+        self.centroids = [
+            (1 - self.gamma) * c + self.gamma * anchors[row]
+            for c, row in zip(self.centroids, rows, strict=True)
+        ]
 
     def margin(self, anchors: Tensor, positives: Tensor, members: list[list[int]]) -> Tensor:
         n = len(anchors)
@@ -104,6 +119,13 @@ class Oracle:
 
     def start(self, anchors: Tensor, positives: Tensor) -> None:
         others = positives if self.released else anchors
+        if self.hard == "random":
+            order = torch.randperm(
+                len(anchors), generator=torch.Generator().manual_seed(self.random_seed)
+            )
+            self.centroids = [anchors[i].clone() for i in order[: self.clusters].tolist()]
+            self.started_at = self.step
+            return
         chosen = [self.first]
         while len(chosen) < self.clusters:
             free = [j for j in range(len(anchors)) if j not in chosen]

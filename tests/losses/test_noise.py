@@ -15,7 +15,7 @@ from tests.losses.test_cluster_ns import D, N, Vectors, features
 
 def noise_by_hand(some: list[Tensor], step: int, count: int, moves: int, rate: float) -> Tensor:
     """Each move: the gradient of the whole loss, vector by vector of length ``rate``."""
-    generator = torch.Generator().manual_seed(hash((7, step)))
+    generator = torch.Generator().manual_seed(7 * 2**32 + step)
     noise = torch.randn((count, D), generator=generator, dtype=torch.float64)
     fixed = [view.detach() for view in some]
     for _ in range(moves):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor, nn
 
+from clusterns.encoder.base import load_base
+from clusterns.encoder.head import add_training_head
 from clusterns.losses import batch as batch_module
 from clusterns.losses.cluster_ns import ClusterNSLoss
 from clusterns.losses.contrastive import ContrastiveLoss
@@ -51,12 +54,13 @@ def oracle() -> tuple[list[float], list[Tensor], list[Tensor]]:
             total = total + torch.stack(logits).logsumexp(0) - logits[i]
         loss = total / N
         found = torch.autograd.grad(loss, [weight, bias])
-        queue += list(anchors.detach() @ slow[0].T + slow[1])
-        queue = queue[-SIZE:]
+        # The momentum encoder follows first, as in the released code.
         slow = [
             MOMENTUM * s + (1 - MOMENTUM) * f.detach()
             for s, f in zip(slow, (weight, bias), strict=True)
         ]
+        queue += list(anchors.detach() @ slow[0].T + slow[1])
+        queue = queue[-SIZE:]
         with torch.no_grad():
             weight -= RATE * found[0]
             bias -= RATE * found[1]
@@ -116,6 +120,21 @@ def test_the_momentum_encoder_is_a_frozen_copy_in_eval_mode() -> None:
     loss.train()
     step(encoder, loss, batches()[0])
     assert part.encoder.training_seen == [False]  # type: ignore[attr-defined]
+
+
+def test_the_queue_is_embedded_through_the_model_s_own_head(tiny_bert: Path) -> None:
+    model = load_base(str(tiny_bert), "cls")
+    add_training_head(model)
+    part = MomentumQueue(model, SIZE, MOMENTUM)
+    body, head = (next(model[i].parameters()) for i in (0, 2))
+    slow_body, slow_head = (next(part.encoder[i].parameters()) for i in (0, 2))
+    before = slow_body.clone()
+    with torch.no_grad():
+        body += 1
+        head += 1
+        part.see(model, [model.preprocess(["A sentence."])], learn=True)
+    assert torch.equal(slow_head, head)
+    torch.testing.assert_close(slow_body, MOMENTUM * before + (1 - MOMENTUM) * body)
 
 
 def test_a_batch_never_meets_itself_and_the_first_has_no_queue() -> None:

@@ -11,7 +11,7 @@ from clusterns.api.beforehand import say_base, say_documents, say_truncation
 from clusterns.console import hushed, say
 from clusterns.corpus.columns import NO_DOCUMENTS_TO_PAIR, Columns
 from clusterns.corpus.sources import check_sources
-from clusterns.encoder.locate import MINIBERT, resolve_base
+from clusterns.encoder.locate import INCLUDED, MINIBERT, resolve_base
 from clusterns.errors import UserError
 from clusterns.evaluation.data.own import check_own
 from clusterns.evaluation.data.text_files import split_columns
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from clusterns.training.run import RunResult
 
 # Nothing heavy is imported above: what is wrong with a call is said at once.
-KEYWORDS = NO_PAIRS, STSB = "none", "stsb"
+KEYWORDS = NONE, LABEL_FREE, STSB = "none", "label-free", "stsb"
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def plan_training(
         if not split_columns(Path(chosen.dev))[0].is_file():
             raise UserError(
                 f"--dev {chosen.dev}: there is no such file; name a file of scored pairs, {STSB} or "
-                f"{NO_PAIRS}."
+                f"{LABEL_FREE} or {NONE}."
             )
         check_own("pairs", Path(chosen.dev))
     if chosen.positives == "document" and reading.get("document") is None:
@@ -206,7 +206,7 @@ def scored_pairs(dev: str) -> ScoredPairs | None:
     from clusterns.evaluation.data.find import EvaluationData, MissingData
     from clusterns.evaluation.data.own import read_scored_pairs
 
-    if dev == NO_PAIRS:
+    if dev in (NONE, LABEL_FREE):
         return None
     if dev != STSB:
         return read_scored_pairs(Path(dev))
@@ -214,8 +214,8 @@ def scored_pairs(dev: str) -> ScoredPairs | None:
         return EvaluationData().pairs("STS-B dev")
     except MissingData as error:
         raise UserError(
-            f"dev = {STSB}: this run is to be validated on STS-B dev. {error} Or decide by the "
-            f"label-free score: --dev {NO_PAIRS}."
+            f"dev = {STSB}: this run is to be validated on STS-B dev. {error} Or choose by the "
+            f"label-free score: --dev {LABEL_FREE}."
         ) from None
 
 
@@ -234,5 +234,5 @@ def _placed(recipe: Recipe) -> Recipe:
 def _absolute(name: str | Path) -> str:
     """A file or folder by its whole path, so that the run can go on from anywhere; others as is."""
     path, columns = split_columns(Path(name).expanduser())
-    is_path = name not in (MINIBERT, *KEYWORDS) and path.exists()
+    is_path = name not in (*INCLUDED, *KEYWORDS) and path.exists()
     return f"{path.resolve()}{columns and f':{columns}'}" if is_path else str(name)

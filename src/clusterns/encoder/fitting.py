@@ -23,6 +23,7 @@ def whiten(
     sentences: Sequence[str],
     dimensions: int | None = None,
     *,
+    floor: float = 0.0,
     max_length: int = 64,
     batch_size: int = 64,
     quiet: bool = False,
@@ -33,6 +34,7 @@ def whiten(
         model: whose vectors are whitened.
         sentences: the corpus.
         dimensions: how many directions to keep; all by default.
+        floor: the smallest variance, as a share of the largest.
         max_length: tokens that are read of a sentence while fitting.
         batch_size: sentences a forward pass.
         quiet: no progress bar.
@@ -53,7 +55,7 @@ def whiten(
     order = sorted(range(len(sentences)), key=lambda row: len(sentences[row]))
     for batch in _batches(order, batch_size, "Whitening", quiet):
         moments.add(_vectors(model, [sentences[row] for row in batch], max_length))
-    return with_modules(model, [*model, *whitening(moments, wanted)], truncate_dim=None)
+    return with_modules(model, [*model, *whitening(moments, wanted, floor)], truncate_dim=None)
 
 
 def fit_flow(

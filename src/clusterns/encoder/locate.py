@@ -13,16 +13,18 @@ from pathlib import Path
 
 from clusterns.errors import UserError
 
-MINIBERT = "minibert"
+MINIBERT, MINIBERT_RAW = "minibert", "minibert-raw"
+INCLUDED = (MINIBERT, MINIBERT_RAW)
+"""The bases inside this package: one to start from, and a raw masked LM to compare methods on."""
 
 
 def resolve_base(name: str | None) -> str:
     """The folder or Hub name that holds the base ``name``.
 
-    ``minibert``, the base where none is named, is the small encoder inside this package.
+    ``minibert``, the default, and ``minibert-raw`` are small encoders inside this package.
     """
-    if name is None or name == MINIBERT:
-        return str(minibert_folder())
+    if name is None or name in INCLUDED:
+        return str(minibert_folder(name or MINIBERT))
     folder = Path(name).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").is_file() and not (folder / "modules.json").is_file():
@@ -40,14 +42,14 @@ def resolve_base(name: str | None) -> str:
     )
 
 
-def minibert_folder() -> Path:
-    """Where the embedded small BERT lies."""
-    return Path(str(files("clusterns.encoder") / "minibert"))
+def minibert_folder(name: str = MINIBERT) -> Path:
+    """The folder of a base inside this package."""
+    return Path(str(files("clusterns.encoder") / name))
 
 
 def identity_of_base(name: str) -> str:
     """What tells two bases of one name apart: the weights where they are at hand, else the name."""
-    folder = minibert_folder() if name == MINIBERT else Path(name).expanduser()
+    folder = minibert_folder(name) if name in INCLUDED else Path(name).expanduser()
     weights = sorted(_weights_in(folder)) if folder.is_dir() else []
     if not weights:
         return name

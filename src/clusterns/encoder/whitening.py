@@ -47,19 +47,21 @@ class Moments:
         return (self.products - self.count * mean.outer(mean)) / (self.count - 1)
 
 
-def whitening(moments: Moments, dimensions: int | None = None) -> list[Module]:
+def whitening(moments: Moments, dimensions: int | None = None, floor: float = 0.0) -> list[Module]:
     """The modules that whiten: (x - mean) U diag(1 / sqrt(s)), then length 1.
 
     Args:
         moments: those of the corpus's vectors.
         dimensions: keep so many directions, those of the largest variance; all by default, but
             those without variance.
+        floor: variances below this share of the largest are raised to it, so that noise is not blown up.
     """
     width = len(moments.mean)
     variances, directions = torch.linalg.eigh(moments.covariance)
     variances, directions = variances.flip(0), directions.flip(1)
     varying = int((variances > variances[0] * NO_VARIANCE).sum())
     kept = min(dimensions or width, varying)
+    variances = variances.clamp(min=floor * float(variances[0]))
     weight = (directions[:, :kept] / variances[:kept].sqrt()).T
     bias = -weight @ moments.mean
     # The library's own default activation is tanh.

@@ -10,7 +10,10 @@ import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, WordEmbeddings
-from sentence_transformers.sentence_transformer.modules.tokenizer import WhitespaceTokenizer
+from sentence_transformers.sentence_transformer.modules.tokenizer import (
+    ENGLISH_STOP_WORDS,
+    WhitespaceTokenizer,
+)
 
 from clusterns.console import bar
 from clusterns.errors import UserError
@@ -21,16 +24,18 @@ PADDING = "\0padding"
 FIRST_LINES = 100
 
 
-def load_word_vectors(path: Path, *, quiet: bool = True) -> SentenceTransformer:
+def load_word_vectors(
+    path: Path, *, stop_words: bool = False, quiet: bool = True
+) -> SentenceTransformer:
     """Load word vectors in GloVe's text format; a sentence is the mean of its known words.
 
-    The library's own reader leaves out words that hold a blank, and its tokeniser English stop
-    words; here nothing is left out. (A tokeniser that splits at blanks does not find the former in
-    a text.) A sentence without a known word becomes the zero vector.
+    The library's own reader leaves out words that hold a blank; here none is left out. A sentence without a known
+    word becomes the zero vector.
 
     Args:
         path: a word and its numbers a line, packed by gzip or not; word2vec's first line may be
             there.
+        stop_words: leave out English stop words, as the tokenizer behind the published numbers does.
         quiet: no progress bar.
     """
     try:
@@ -40,7 +45,8 @@ def load_word_vectors(path: Path, *, quiet: bool = True) -> SentenceTransformer:
             f"{path} is not in GloVe's text format (a word and its numbers a line): {error}"
         ) from error
     table = torch.cat([torch.zeros(1, weights.shape[1]), torch.from_numpy(weights)])
-    tokenizer = WhitespaceTokenizer([PADDING, *words], stop_words=())
+    left_out = ENGLISH_STOP_WORDS if stop_words else ()
+    tokenizer = WhitespaceTokenizer([PADDING, *words], stop_words=left_out)
     return SentenceTransformer(
         modules=[WordEmbeddings(tokenizer, table), Pooling(weights.shape[1], "mean")]
     )

@@ -124,7 +124,7 @@ def farthest_from_last(similarities: Tensor, count: int, first: int) -> Tensor:
 
 
 def global_centroids(vectors: Tensor, clusters: int, seed: int) -> Tensor:
-    """First centroids from the whole corpus: K-means by cosine, each the raw mean of its members.
+    """First centroids from the whole corpus: Euclidean K-means on unit vectors, each the raw mean of its members.
 
     Args:
         vectors: (m, d) training vectors of the corpus, or of a sample of it.

@@ -2,6 +2,6 @@
 
 from typing import Literal
 
-HardNegatives = Literal["second", "nearest", "none"]
+HardNegatives = Literal["second", "nearest", "random", "none"]
 FalseNegatives = Literal["margin", "mask", "positives", "none"]
 Variant = Literal["paper", "released"]

@@ -8,7 +8,7 @@ from typing import Any
 from sentence_transformers import SentenceTransformer
 
 from clusterns.losses.centroids import Centroids, global_centroids
-from clusterns.losses.clustering import Clustering
+from clusterns.losses.clustering import Clustering, make_clustering
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.masked_lm import MaskedLanguageModelling
 from clusterns.losses.part import Part
@@ -57,7 +57,7 @@ class ClusterNSLoss(ContrastiveLoss):
             dimension = model.get_embedding_dimension()
             if dimension is None:
                 raise ValueError("the model does not tell its embedding dimension")
-            parts = (Clustering(dimension, **clustering), *parts)
+            parts = (make_clustering(dimension, **clustering), *parts)
         super().__init__(
             model,
             temperature,

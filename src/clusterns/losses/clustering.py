@@ -23,7 +23,7 @@ from clusterns.losses.functional import (
     cosine_matrix,
     mean_in_batch_similarity,
 )
-from clusterns.losses.part import Part, Penalty, Terms, TermsOf
+from clusterns.losses.part import Part, Penalty, Terms, TermsOf, step_generator
 
 CARD_SETTINGS = (
     "sigma",
@@ -52,7 +52,8 @@ class Clustering(Part):
         momentum: share of the new cluster mean in a centroid's update (gamma).
         sigma: clustering starts once the mean similarity of in-batch pairs is at or below this.
         start_step: start at this step (S) instead.
-        hard_negatives: "second" nearest centroid, "nearest" (the paper's harder negatives), "none".
+        hard_negatives: "second" nearest centroid, "nearest" (the paper's harder negatives), "none";
+            "random" is a control, see :class:`StaleNegatives`.
         hard_negative_weight: weight of the hard negatives in the denominator (mu).
         false_negatives: held by the "margin" loss, left out of the denominator ("mask"), used as
             "positives", or left alone ("none").
@@ -121,7 +122,7 @@ class Clustering(Part):
                     centroids.start(broadcast(self._first_centroids(batch)))
                     self.events.append(f"clustering starts, {len(centroids)} centroids")
                 return None
-            centroids.update(batch.all_anchors)
+            self._update(batch.all_anchors)
         if not centroids.started:
             return None
         neighbours = centroids.nearest(batch.all_anchors)
@@ -165,13 +166,16 @@ class Clustering(Part):
         rows = farthest_from_last(similarities, len(self.centroids), first)
         return batch.all_anchors[rows].to(self.centroids.vectors.dtype)
 
+    def _update(self, anchors: Tensor) -> None:
+        self.centroids.update(anchors)
+
     def roles(self, neighbours: Neighbours) -> tuple[Tensor, Tensor]:
         """The (N,) centroid that is each sample's hard negative, and the (N,) cluster that holds
         its false negatives."""
         nearest, second = neighbours.nearest, neighbours.second
         if self.random_clusters:
             # A function of seed and step: equal on every process and after a resume.
-            generator = torch.Generator().manual_seed(hash((self.seed, self.centroids.step)))
+            generator = step_generator(self.seed, self.centroids.step)
             drawn = torch.randint(len(self.centroids), (2, len(nearest)), generator=generator)
             hard, cluster = drawn.to(nearest.device)
             return hard, cluster
@@ -260,3 +264,35 @@ class Clustering(Part):
     year = "2023"
 }
 """
+
+
+class StaleNegatives(Clustering):
+    """A control without clustering: each sample's extra negative is a random, stale sentence vector.
+
+    All else is as for the hard negatives of :class:`Clustering`: K columns, their weights, the step in which they
+    start, and momentum updates - but of each vector towards one random anchor instead of a cluster's mean.
+    """
+
+    def _first_centroids(self, batch: Batch) -> Tensor:
+        generator = torch.Generator().manual_seed(self.seed)
+        rows = torch.randperm(len(batch.all_anchors), generator=generator)[: len(self.centroids)]
+        return batch.all_anchors.detach()[rows].to(self.centroids.vectors.dtype)
+
+    @torch.no_grad()
+    def _update(self, anchors: Tensor) -> None:
+        vectors = self.centroids.vectors
+        generator = step_generator(self.seed + 1, self.centroids.step)
+        rows = torch.randint(len(anchors), (len(vectors),), generator=generator)
+        vectors.lerp_(anchors.detach()[rows].to(vectors), self.centroids.momentum)
+
+    def roles(self, neighbours: Neighbours) -> tuple[Tensor, Tensor]:
+        """A random one of the vectors for each sample."""
+        generator = step_generator(self.seed, self.centroids.step)
+        drawn = torch.randint(len(self.centroids), neighbours.nearest.shape, generator=generator)
+        return drawn.to(neighbours.nearest.device), neighbours.nearest
+
+
+def make_clustering(dimension: int, **settings: Any) -> Clustering:
+    """The part for some settings of :class:`Clustering`."""
+    kind = StaleNegatives if settings.get("hard_negatives") == "random" else Clustering
+    return kind(dimension, **settings)

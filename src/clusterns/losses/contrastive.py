@@ -220,12 +220,33 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
             anchors, positives = self._last.all_anchors, self._last.all_positives
             values["positive_similarity"] = F.cosine_similarity(anchors, positives).mean()
             values["negative_similarity"] = mean_in_batch_similarity(anchors, positives)
+            values.update(self._negative_share(self._last))
         for part in self.ingredients:
             values.update(part.diagnostics(self._last))
         # One wait for the device, not one for each value.
         device = self._last.anchors.device
         numbers = torch.stack([torch.as_tensor(v, device=device).float() for v in values.values()])
         return dict(zip(values, numbers.tolist(), strict=True))
+
+    def _negative_share(self, batch: Batch) -> dict[str, Tensor]:
+        """Mean share of the parts' extra negatives in the denominator: near zero, they do nothing."""
+        found = [part.follow(batch, False) for part in self.ingredients]
+        active = [terms_of for terms_of in found if terms_of is not None]
+
+        def share(rows: Rows) -> tuple[Tensor, ...]:
+            terms = joined([terms_of(rows) for terms_of in active])
+            if terms["negatives"] is None:
+                return (torch.full_like(rows.anchors[:, 0], torch.nan),)
+            without = {**terms, "negatives": None, "negative_weights": None}
+            losses = [
+                info_nce(rows.similarities, rows.targets, self.temperature, **each)
+                for each in (terms, without)
+            ]
+            return (-torch.expm1(losses[1] - losses[0]),)
+
+        (shares,) = batch.by_rows(share, columns=sum(part.columns for part in self.ingredients))
+        mean = shares.mean()
+        return {} if bool(mean.isnan()) else {"hard_negative_share": mean}
 
     def get_config_dict(self) -> dict[str, Any]:
         """Settings for the model card."""

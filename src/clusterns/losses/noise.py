@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from clusterns.losses.batch import Batch, Rows, most_cells
 from clusterns.losses.functional import info_nce
-from clusterns.losses.part import Part, Terms, TermsOf
+from clusterns.losses.part import Part, Terms, TermsOf, step_generator
 
 
 class NoiseNegatives(Part):
@@ -73,7 +73,7 @@ class NoiseNegatives(Part):
     def drawn(self, like: Tensor) -> Tensor:
         """(columns, d) noise of this step."""
         # Drawn on the host, where the same seed gives the same numbers on every machine.
-        generator = torch.Generator().manual_seed(hash((self.seed, self.counter.step)))
+        generator = step_generator(self.seed, self.counter.step)
         size = self.columns, like.shape[1]
         return torch.randn(size, generator=generator, dtype=torch.float64).to(like)
 

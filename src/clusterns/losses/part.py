@@ -105,6 +105,11 @@ class Part:
         return {}
 
 
+def step_generator(seed: int, step: int) -> torch.Generator:
+    """Random numbers of one step on the host: the same on every process, machine and resume."""
+    return torch.Generator().manual_seed((seed << 32) + step)
+
+
 def joined(terms: Sequence[Terms]) -> dict[str, Tensor | None]:
     """The terms of several parts as arguments of :func:`info_nce`."""
     given = [each for each in terms if each.negatives is not None]

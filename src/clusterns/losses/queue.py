@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
-from clusterns.encoder.training_only import heads_on
+from clusterns.encoder.training_only import TrainingOnly, heads_on
 from clusterns.losses.batch import Batch, Rows
 from clusterns.losses.distributed import gather
 from clusterns.losses.part import Part, Terms, TermsOf
@@ -56,7 +56,8 @@ class MomentumQueue(Part):
     """Extra negatives: the anchors of earlier batches, as a slower copy of the model sees them.
 
     A batch joins the queue after it has been compared, so it never meets itself. The momentum
-    encoder runs without dropout and gradient, with the train-only head.
+    encoder follows before it embeds, and runs without dropout and gradient; the train-only head
+    behind it is the model's own.
 
     Args:
         model: the model that is trained; the momentum encoder starts as a copy of it.
@@ -89,18 +90,19 @@ class MomentumQueue(Part):
         return len(self.queue)
 
     def see(self, model: Any, columns: Sequence[Features], learn: bool) -> None:
-        """Embed the anchors, then move the momentum encoder towards the model."""
+        """Move the momentum encoder towards the model, then embed the anchors through the model's own head."""
         if not learn:
             return
         encoder = self.encoder.eval()
+        in_head = {id(p) for m in encoder for p in m.parameters() if isinstance(m, TrainingOnly)}
+        for slow, fast in zip(encoder.parameters(), model.parameters(), strict=True):
+            slow.lerp_(fast.to(slow), 1.0 if id(slow) in in_head else 1 - self.momentum)
         rows = dict(columns[0])
         order = rows["attention_mask"].sum(1).argsort(stable=True).argsort()
         with heads_on(encoder):
             found = [encoder(part)["sentence_embedding"] for part in mini_batches(rows, AT_ONCE)]
         vectors = torch.cat(found)
         self._seen = vectors[order] if len(found) > 1 else vectors
-        for slow, fast in zip(encoder.parameters(), model.parameters(), strict=True):
-            slow.lerp_(fast.to(slow), 1 - self.momentum)
 
     def follow(self, batch: Batch, learn: bool) -> TermsOf | None:
         """Compare with the queue as it is, and put this batch behind it."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from clusterns.corpus.taken import taken
+from clusterns.errors import UserError
 from clusterns.losses.choices import FalseNegatives, HardNegatives, Variant
 from clusterns.methods.method import Context, Method
 from clusterns.methods.recipe import Recipe
@@ -34,11 +35,11 @@ class ClusteringSettings(Recipe):
     start_step: int | None = Field(None, ge=1)
     """Start clustering at this step (S) instead of by sigma."""
     initialisation: Literal["batch", "corpus"] = "batch"
-    """First centroids: chained farthest samples of the batch, or K-means over the corpus (global)."""
+    """First centroids: chained farthest samples of the batch, or K-means on unit vectors of the corpus (global)."""
     initialisation_sample: int = Field(20_000, ge=100)
-    """Sentences that the K-means of initialisation=corpus sees."""
+    """Sentences for the K-means of initialisation=corpus, evenly spaced over the corpus."""
     hard_negatives: HardNegatives = "second"
-    """Each sample's hard negative: its second nearest centroid, the nearest (harder), or none."""
+    """Each sample's hard negative: its second nearest centroid, the nearest (harder), a random old sentence, none."""
     hard_negative_weight: float = Field(1.0, ge=0)
     """Weight of the hard negatives in the denominator (mu)."""
     false_negatives: FalseNegatives = "margin"
@@ -66,6 +67,8 @@ class ClusteringSettings(Recipe):
                 "centroids are rows of a batch. Lower clusters, raise batch_size, or set "
                 "initialisation=corpus."
             )
+        if self.hard_negatives == "random" and self.false_negatives != "none":
+            raise ValueError("hard_negatives = random has no clusters: set false_negatives = none.")
         if self.initialisation == "corpus" and self.initialisation_sample < self.clusters:
             raise ValueError(
                 f"initialisation_sample = {self.initialisation_sample} is less than "
@@ -79,17 +82,21 @@ class ClusteringSettings(Recipe):
 
     def make_part(self, context: Context) -> Clustering:
         """The centroids and what they say of a batch."""
-        from clusterns.losses.clustering import Clustering
+        from clusterns.losses.clustering import make_clustering
 
         chosen = self.model_dump(include=keys_of(ClusteringSettings))
         of_corpus = chosen.pop("initialisation") == "corpus"
-        count = chosen.pop("initialisation_sample")
-        texts, step = context.texts, max(1, len(context.texts) // count)
+        count = min(chosen.pop("initialisation_sample"), len(context.texts))
+        if of_corpus and count < self.clusters:
+            raise UserError(
+                f"{count} sentences cannot start {self.clusters} clusters: lower clusters, or add text."
+            )
 
         def corpus_vectors() -> Any:
-            return context.embed(taken(texts, range(0, len(texts), step)[:count]))
+            rows = (i * len(context.texts) // count for i in range(count))
+            return context.embed(taken(context.texts, rows))
 
-        return Clustering(
+        return make_clustering(
             context.model.get_embedding_dimension() or 0,
             **chosen,
             seed=self.seed,

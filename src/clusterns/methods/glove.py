@@ -21,11 +21,13 @@ class GloVeSettings(UntrainedSettings):
 
     word_vectors: str = ""
     """A file of word vectors in GloVe's text format, packed by gzip or not."""
+    stop_words: bool = True
+    """Leave out English stop words, as the tokenizer behind the published number does."""
 
 
 @method
 class GloVe(Untrained):
-    """A sentence is the mean of the vectors of its words, all of them counted alike.
+    """A sentence is the mean of the vectors of its words, stop words left out.
 
     Published: 61.32 on STS with 300 dimensions (Sentence-BERT's table).
     """
@@ -50,6 +52,6 @@ class GloVe(Untrained):
 
         assert isinstance(context.recipe, GloVeSettings)
         path = Path(context.recipe.word_vectors)
-        model = load_word_vectors(path, quiet=context.quiet)
+        model = load_word_vectors(path, stop_words=context.recipe.stop_words, quiet=context.quiet)
         model.model_card_data.model_name = f"{path.name}, averaged"
         return model

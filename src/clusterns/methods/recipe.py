@@ -39,11 +39,13 @@ class TrainingSettings(Settings):
     eval_steps: int = Field(125, ge=1)
     """Steps between two validations; a checkpoint is written with each."""
     patience: int = Field(3, ge=0)
-    """Validations without gain after which the run stops; 0 never stops early."""
+    """Stop after this many validations without gain; 0, or keeping the last step, never stops early."""
     dev: str = "none"
-    """What decides which model is best: a file of scored pairs, stsb (STS-B dev), or none (the label-free score)."""
+    """What chooses the step to keep: none (the last step), label-free, stsb (STS-B dev) or a file of scored pairs."""
+    checkpoint: Literal["best", "last"] = "best"
+    """Keep the best step by dev, or the last one whatever dev says; with dev=none always the last."""
     heldout: int = Field(1000, ge=2)
-    """Sentences kept out of training for the label-free score; at most a tenth of the corpus."""
+    """Sentences held out for the label-free score; at most a tenth of the corpus."""
     max_sentences: int | None = Field(None, ge=2)
     """At most so many sentences of the corpus are learned from, drawn by the seed. Empty: all."""
     log_steps: int = Field(10, ge=1)
@@ -51,13 +53,18 @@ class TrainingSettings(Settings):
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
     """Arithmetic of the encoder; bf16 and fp16 pay on a GPU only."""
     seed: int = Field(42, ge=0, lt=2**32)
-    """Of all that is random in the run."""
+    """Random seed."""
     check_memory: bool = True
     """On a CPU, refuse a step that would not fit into memory; off, it is only said."""
     workers: int = Field(0, ge=0)
     """Processes that tokenise ahead; 0 tokenises in the training process."""
     report_to: tuple[str, ...] = ()
     """Where the metrics go besides the run folder: tensorboard, wandb, ..."""
+
+    @property
+    def keeps_last_step(self) -> bool:
+        """Whether the final model is that of the last step."""
+        return self.checkpoint == "last" or self.dev == "none"
 
     @field_validator("report_to", mode="before")
     @classmethod

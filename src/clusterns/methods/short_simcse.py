@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 def short_simcse(context: Context, steps: int, path: Path) -> None:
     """Train a copy of the model with plain SimCSE for some steps and save it to ``path``.
 
-    It reads as many sentences as the steps need, from the corpus's beginning.
+    It reads as many sentences as the steps need, drawn from the whole corpus. Its positives are dropout masks,
+    so an encoder without dropout gets it back here.
     """
     import tempfile
     from copy import deepcopy
@@ -28,6 +29,7 @@ def short_simcse(context: Context, steps: int, path: Path) -> None:
     from clusterns.console import bar, say
     from clusterns.corpus.taken import taken
     from clusterns.encoder.base import without_training_parts
+    from clusterns.encoder.dropout import has_dropout, set_dropout
     from clusterns.encoder.randomness import kept_random_state
     from clusterns.files import atomic_folder
     from clusterns.losses.contrastive import ContrastiveLoss
@@ -46,7 +48,12 @@ def short_simcse(context: Context, steps: int, path: Path) -> None:
     count = min(len(context.texts), steps * recipe.batch_size)
     say(f"No judge is named: SimCSE is trained first, {steps} steps of {recipe.batch_size}.")
     model = deepcopy(context.model)
-    rows = Dataset.from_dict({"text": taken(context.texts, range(count))})
+    if not has_dropout(model):
+        set_dropout(model, 0.1)
+    drawn = torch.randperm(
+        len(context.texts), generator=torch.Generator().manual_seed(recipe.seed)
+    )[:count]
+    rows = Dataset.from_dict({"text": taken(context.texts, sorted(drawn.tolist()))})
     with tempfile.TemporaryDirectory() as scratch, kept_random_state(model.device):
         args = SentenceTransformerTrainingArguments(
             output_dir=scratch,

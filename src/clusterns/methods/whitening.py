@@ -19,6 +19,8 @@ class WhiteningSettings(FittedSettings):
 
     dimensions: int | None = Field(None, ge=1)
     """Directions that are kept, those of the largest variance. Empty: all that vary."""
+    variance_floor: float = Field(0.0, ge=0, lt=1)
+    """Raise smaller variances to this share of the largest; 0 is the published method, 1e-4 suits small encoders."""
 
 
 @method
@@ -46,6 +48,7 @@ class Whitening(Untrained):
             averaged_encoder(recipe.base, recipe.average),
             recipe.sample(context.texts),
             recipe.dimensions,
+            floor=recipe.variance_floor,
             max_length=recipe.fit_length,
             batch_size=recipe.batch_size,
             quiet=context.quiet,

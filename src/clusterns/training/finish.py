@@ -33,7 +33,7 @@ class RunResult:
     best_score: float
     """The score of the final model."""
     best_step: int
-    """The step that the final model is from; 0 where nothing beat the base."""
+    """The step that the final model is from: the last one, or the best by dev (0 where nothing beat the base)."""
     steps: int
     """Steps that were trained."""
     clustering_started_at: int | None = None
@@ -52,11 +52,15 @@ def finish(
 ) -> RunResult:
     """Save the final model without its train-only parts, and the results; the first process does."""
     facts = loss.facts()
+    metric = folder.record["metric"]
+    score, step = state.best_metric or 0.0, state.best_global_step or 0
+    if recipe.keeps_last_step:
+        score, step = _last_score(state, metric), state.global_step
     result = RunResult(
-        metric=folder.record["metric"].removeprefix("eval_"),
+        metric=metric.removeprefix("eval_"),
         base_score=folder.record["base_score"],
-        best_score=state.best_metric or 0.0,
-        best_step=state.best_global_step or 0,
+        best_score=score,
+        best_step=step,
         steps=state.global_step,
         clustering_started_at=facts.pop("clustering_started_at", None),
         facts=facts,
@@ -65,6 +69,8 @@ def finish(
         return result
     for words in loss.last_words():
         say(words)
+    if recipe.keeps_last_step:
+        _warn_of_harm(result)
     score = save(_best(recipe, model, result, folder), result, evaluator, folder)
     # A rank measure moves in steps, and half precision validates with less exact vectors than the
     # saved model gives: what was trained is kept, whatever it scores.
@@ -75,6 +81,23 @@ def finish(
             f"it was validated at step {result.best_step}."
         )
     return result
+
+
+def _last_score(state: TrainerState, metric: str) -> float:
+    """The score of the last step, which is always validated."""
+    return float(next(line[metric] for line in reversed(state.log_history) if metric in line))
+
+
+def _warn_of_harm(result: RunResult) -> None:
+    """Sound the alarm where training has made the base worse, by a score that did not choose the step."""
+    if result.best_score >= result.base_score:
+        return
+    collapsed = result.best_score < result.base_score / 2
+    say(
+        f"Warning: {result.metric} fell from {result.base_score:.4f} to {result.best_score:.4f}. "
+        + ("The model has probably collapsed: lower learning_rate. " if collapsed else "")
+        + "The last step is kept; to keep the best one, use --dev label-free or your own scored pairs."
+    )
 
 
 def save(

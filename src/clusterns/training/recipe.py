@@ -116,4 +116,12 @@ def _read(name_or_file: str) -> dict[str, Any]:
         ) from None
     if not isinstance(values, dict):
         raise UserError(f"recipe {name_or_file} must be keys and values.")
-    return {key: _number(value) for key, value in values.items()}
+    return {key: _number(value) for key, value in _of_older_run(values).items()}
+
+
+def _of_older_run(values: dict[str, Any]) -> dict[str, Any]:
+    """The recipe of a run from before there was ``checkpoint``: its dev=none chose by the label-free score."""
+    is_older_run = {"dev", "heldout", "patience"} <= values.keys() and "checkpoint" not in values
+    if is_older_run and values["dev"] == "none":
+        return {**values, "dev": "label-free"}
+    return values

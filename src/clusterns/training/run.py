@@ -67,12 +67,12 @@ def train(
     corpus: dict[str, Any] | None = None,
     quiet: bool = False,
 ) -> RunResult:
-    """Train on ``dataset`` (column ``text``) and keep the model that ``evaluator`` scores best.
+    """Train on ``dataset`` (column ``text``) and keep the last step, or the one that ``evaluator`` scores best.
 
     Args:
         recipe: all settings.
         dataset: the training sentences.
-        evaluator: gives the score of a model; its ``primary_metric`` decides.
+        evaluator: scores a model by its ``primary_metric``.
         folder: the run folder, checked.
         resume: go on from the last whole checkpoint.
         corpus: facts about the corpus for the record; ``fingerprint`` identifies the text.
@@ -145,12 +145,13 @@ def _train(
     trainer.add_callback(Guard(trainer))
     trainer.add_callback(Events(trainer))
     trainer.add_callback(Epochs(trainer))
-    if recipe.patience:
+    if recipe.patience and not recipe.keeps_last_step:
         trainer.add_callback(EarlyStoppingCallback(recipe.patience))
     if not quiet:
         trainer.add_callback(Progress(metric))
     state = trainer_state(checkpoint) if checkpoint is not None else None
-    if state is None or not is_over(state, recipe.patience):
+    patience = 0 if recipe.keeps_last_step else recipe.patience
+    if state is None or not is_over(state, patience):
         with wrap_os_errors(folder.path), memory_errors(recipe), interrupt:
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         state = trainer.state

@@ -33,8 +33,8 @@ class PromptSettings(Settings):
     """Template of anchor and test: bert or roberta (published), or a text with {sentence} and {mask}. Empty: none."""
     positive_template: str = ""
     """Template of the positive. Empty: the published partner of the anchor's, or the same text."""
-    denoising: Literal["clean", "dropout", "none"] = "clean"
-    """In training, subtract the mask state of the bare template, run without dropout or with it."""
+    denoising: Literal["clean", "dropout", "none"] = "dropout"
+    """In training, subtract the mask state of the bare template, run with dropout (as published) or clean."""
 
     @property
     def templates(self) -> tuple[Template, Template] | None:
