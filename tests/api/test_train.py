@@ -121,7 +121,7 @@ def test_published_recipes_are_validated_on_stsb_and_say_so_where_it_is_missing(
     assert found is not None
     assert len(found.scores) == 1500
     monkeypatch.delenv("CLUSTERNS_DATA")
-    with pytest.raises(UserError, match="STS-B dev.*CLUSTERNS_DATA.*--dev none"):
+    with pytest.raises(UserError, match="STS-B dev.*CLUSTERNS_DATA.*--dev label-free"):
         train(corpus, tmp_path / "run", recipe="simcse-bert-base", base="minibert", quiet=True)
     assert not (tmp_path / "run").exists()
 

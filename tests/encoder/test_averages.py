@@ -68,3 +68,11 @@ def opened(path: Path) -> SentenceTransformer:
     modules = json.loads((path / "modules.json").read_text("utf-8"))
     assert all(module["type"].startswith("sentence_transformers.") for module in modules)
     return SentenceTransformer(str(path))
+
+
+def test_stop_words_are_left_out_where_asked(tmp_path: Path) -> None:
+    (tmp_path / "vectors.txt").write_text("the 1 0\ncat 0 1\n")
+    every = load_word_vectors(tmp_path / "vectors.txt").encode("the cat")
+    some = load_word_vectors(tmp_path / "vectors.txt", stop_words=True).encode("the cat")
+    assert every.tolist() == [0.5, 0.5]
+    assert some.tolist() == [0.0, 1.0]

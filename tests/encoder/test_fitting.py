@@ -171,3 +171,12 @@ def test_flow_gets_likelier() -> None:
         optimizer.step()
         likelihoods.append(loss.item())
     assert likelihoods[-1] < likelihoods[0] - 0.1
+
+
+def test_small_variances_are_raised_to_the_floor() -> None:
+    moments = Moments(2)
+    moments.add(torch.tensor([[2.0, 0.0], [-2.0, 0.0], [0.0, 0.2], [0.0, -0.2]]))
+    dense, _ = whitening(moments, floor=0.25)
+    # The variances are 8/3 and 0.08/3; the second is raised to a quarter of the first.
+    expected = torch.diag(torch.tensor([(8 / 3) ** -0.5, (2 / 3) ** -0.5]))
+    torch.testing.assert_close(dense.linear.weight.abs(), expected)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -7,7 +9,7 @@ from torch import Tensor, nn
 from clusterns.losses.cluster_ns import ClusterNSLoss, global_centroids
 from clusterns.losses.clustering import Clustering
 from clusterns.losses.contrastive import Batch, ContrastiveLoss
-from tests.losses.oracle import Oracle
+from tests.losses.oracle import Oracle, cosine
 
 N, D, STEPS = 12, 5, 6
 
@@ -436,3 +438,20 @@ def test_more_clusters_than_rows_is_refused() -> None:
     anchors, positives = batches()[0]
     with pytest.raises(ValueError, match="13 centroids from a batch of 12 rows"):
         loss([features(anchors.float()), features(positives.float())])
+
+
+def test_the_share_of_hard_negatives_in_the_denominator_by_hand() -> None:
+    loss = ClusterNSLoss(Vectors(), 0.5, clusters=4, start_step=1, seed=1).double()
+    pairs = batches()[:2]
+    for anchors, positives in pairs:
+        loss([features(anchors), features(positives)])
+    anchors, positives = (view.detach() for view in pairs[-1])
+    neighbours = loss.centroids.nearest(anchors)
+    shares = []
+    for i in range(N):
+        own = sum(math.exp(cosine(anchors[i], positives[j]) / 0.5) for j in range(N))
+        hard = [loss.centroids.vectors[k] for k in neighbours.second.tolist()]
+        extra = sum(math.exp(cosine(anchors[i], negative) / 0.5) for negative in hard)
+        shares.append(extra / (own + extra))
+    assert loss.diagnostics()["hard_negative_share"] == pytest.approx(sum(shares) / N, abs=1e-6)
+    assert "hard_negative_share" not in ContrastiveLoss(Vectors()).diagnostics()

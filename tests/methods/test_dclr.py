@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sentence_transformers
 import torch
 from datasets import Dataset
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 
+from clusterns.encoder.dropout import has_dropout
 from clusterns.errors import UserError
 from clusterns.losses import distributed
 from clusterns.losses.judge import Judge, load_judge
@@ -33,6 +35,27 @@ def run(folder: Path, chosen: Any) -> Path:
     rows = Dataset.from_dict({"text": texts(40)})
     train(chosen, rows, Scripted([0.1, 0.2]), RunFolder(folder), quiet=True)
     return folder
+
+
+def test_the_judge_learns_from_the_whole_corpus_with_dropout(
+    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    dropouts: list[bool] = []
+    original = sentence_transformers.SentenceTransformerTrainer
+
+    class Watched(original):  # type: ignore[misc, valid-type]
+        def __init__(self, model: Any, args: Any, train_dataset: Any, **rest: Any) -> None:
+            seen.extend(train_dataset["text"])
+            dropouts.append(has_dropout(model))
+            super().__init__(model, args, train_dataset=train_dataset, **rest)
+
+    monkeypatch.setattr(sentence_transformers, "SentenceTransformerTrainer", Watched)
+    run(tmp_path / "run", recipe(tiny_bert, positives="crop", dropout=0.0))
+    first = texts(40)[: len(seen)]
+    assert len(set(seen)) == 16
+    assert not set(seen) <= set(first)
+    assert dropouts == [True]
 
 
 def test_the_judge_is_made_quietly_and_that_of_an_earlier_run_in_its_place_is_forgotten(

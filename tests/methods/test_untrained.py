@@ -86,7 +86,8 @@ def test_resume_looks_at_keys_that_matter(tmp_path: Path, tiny_bert: Path) -> No
 def test_word_vectors(tmp_path: Path, tiny_bert: Path) -> None:
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("".join(f"{word} {i} {-i}\n" for i, word in enumerate(WORDS)), "utf-8")
-    model = run(tmp_path / "run", tiny_bert, method="glove", word_vectors=str(vectors))
+    given = {"method": "glove", "word_vectors": str(vectors), "stop_words": False}
+    model = run(tmp_path / "run", tiny_bert, **given)
     np.testing.assert_allclose(model.encode(["one three"]), [[1, -1]])
 
 

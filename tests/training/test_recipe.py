@@ -3,6 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 
 from clusterns.errors import UserError
 from clusterns.methods.registry import method_names, recipe_class
@@ -51,7 +52,7 @@ def test_symbols_of_the_paper_are_in_the_help() -> None:
         (["temperature=-1"], "temperature = -1: input should be greater than 0"),
         (["temperature=warm"], "temperature = 'warm'"),
         (["clusters=100", "batch_size=50"], "clusters = 100 is more than batch_size = 50"),
-        (["hard_negatives=third"], "'second', 'nearest' or 'none'"),
+        (["hard_negatives=third"], "'second', 'nearest', 'random' or 'none'"),
         (["alpha=0.5", "beta=0.3"], "alpha = 0.5 must not be above beta = 0.3"),
         (["sigma=0.4", "start_step=10"], "set one of them"),
         (["method=simcse", "clusters=8"], "clusters belongs to method clusterns"),
@@ -89,3 +90,16 @@ def test_an_unknown_recipe_and_broken_files_are_one_sentence(tmp_path: Path) -> 
         load_recipe(str(broken))
     with pytest.raises(UserError, match="cannot read the recipe"):
         load_recipe(str(tmp_path / "missing.yaml"))
+
+
+def test_a_run_from_before_the_last_step_was_kept_still_chooses_by_the_label_free_score(
+    tmp_path: Path,
+) -> None:
+    older = yaml.safe_load(load_recipe("default").to_yaml())
+    del older["checkpoint"]
+    (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(older))
+    assert older["dev"] == "none"
+    assert load_recipe(str(tmp_path / "recipe.yaml")).dev == "label-free"
+    (tmp_path / "mine.yaml").write_text("dev: none\n")
+    assert load_recipe(str(tmp_path / "mine.yaml")).keeps_last_step
+    assert not load_recipe("default", {"dev": "stsb"}).keeps_last_step

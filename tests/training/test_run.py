@@ -4,12 +4,14 @@ import json
 import random
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 import yaml
 from datasets import Dataset
+from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
@@ -17,6 +19,8 @@ from clusterns.encoder.base import load_base
 from clusterns.errors import UserError
 from clusterns.files import read_json
 from clusterns.locks import locked
+from clusterns.methods.method import Context
+from clusterns.methods.registry import get_part
 from clusterns.training.build import build_loss, build_model
 from clusterns.training.callbacks import read_metrics
 from clusterns.training.folder import RunFolder
@@ -62,8 +66,35 @@ def recipe(base: Path, **changes) -> Recipe:
     values = {
         "base": str(base), "batch_size": 16, "clusters": 4, "start_step": 2, "max_steps": 8,
         "eval_steps": 2, "log_steps": 1, "learning_rate": 1e-3, "pooling": "cls", "patience": 0,
+        "dev": "label-free",
     }  # fmt: skip
     return load_recipe("default", {**values, **changes})
+
+
+@pytest.mark.parametrize(
+    "changes", [{"dev": "none"}, {"dev": "label-free", "checkpoint": "last"}], ids=str
+)
+def test_the_last_step_is_kept_and_a_fallen_score_is_an_alarm(
+    changes: dict[str, str],
+    tiny_bert: Path,
+    rows: Dataset,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    chosen = recipe(tiny_bert, patience=1, **changes)
+    folder = RunFolder(tmp_path / "run")
+    result = train(chosen, rows, Scripted([0.3, 0.5, 0.4, 0.3, 0.1]), folder, quiet=True)
+    assert (result.best_score, result.best_step, result.steps) == (0.1, 8, 8)
+    assert "probably collapsed" in capsys.readouterr().err
+    last = load_file(folder.checkpoints / "checkpoint-8" / "model.safetensors")
+    kept = load_file(folder.model / "model.safetensors")
+    assert kept.keys() == last.keys()
+    assert all(torch.equal(kept[key], last[key]) for key in kept)
+    scores = [0.3, 0.1, 0.2, 0.25, 0.25]
+    train(chosen, rows, Scripted(scores), RunFolder(tmp_path / "other"), quiet=True)
+    said = capsys.readouterr().err
+    assert "fell from 0.3000 to 0.2500" in said
+    assert "collapsed" not in said
 
 
 def test_a_run_leaves_everything_that_its_folder_promises(
@@ -237,6 +268,24 @@ def test_clustering_that_never_starts_is_said(
     chosen = recipe(tiny_bert, start_step=None, sigma=-1.0, max_steps=2)
     train(chosen, rows, Scripted([0.1, 0.2]), RunFolder(tmp_path / "run"), quiet=True)
     assert "Clustering never started" in capsys.readouterr().err
+
+
+def test_a_global_initialization_sees_the_whole_corpus_and_needs_k_sentences(
+    tiny_bert: Path,
+) -> None:
+    chosen = recipe(tiny_bert, initialisation="corpus", initialisation_sample=100)
+    texts = [f"sentence {i}" for i in range(160)]
+    seen: list[str] = []
+
+    def embed(sentences: list[str]) -> torch.Tensor:
+        seen.extend(sentences)
+        return torch.zeros(len(sentences), 32)
+
+    context = Context(chosen, load_base(str(tiny_bert)), texts, embed)
+    get_part("clustering").make_part(chosen, context).corpus_vectors()
+    assert seen == [texts[i * 160 // 100] for i in range(100)]
+    with pytest.raises(UserError, match="3 sentences cannot start 4 clusters"):
+        get_part("clustering").make_part(chosen, replace(context, texts=texts[:3]))
 
 
 def test_a_global_initialisation_runs(tiny_bert: Path, rows: Dataset, tmp_path: Path) -> None:

@@ -49,8 +49,8 @@ def train(
         method: short for ``settings={"method": ...}``.
         seed: short for ``settings={"seed": ...}``.
         settings: what differs from the recipe.
-        dev: what decides which model is best: a file of scored pairs, ``"stsb"`` (STS-B dev) or
-            ``"none"`` (the label-free score on held-out sentences). None: the recipe's.
+        dev: what chooses the step to keep: ``"none"`` (the last step), ``"label-free"`` (a score on
+            held-out sentences), ``"stsb"`` (STS-B dev) or a file of scored pairs. None: the recipe's.
         column: the column of the text in tables and JSON lines: its name, or its number from 1 where
             a table has no header.
         document: which sentences belong together, so that whole documents are kept out of training:

@@ -64,9 +64,9 @@ def train(
     dev: Annotated[
         str | None,
         typer.Option(
-            help="What decides which model is best: a file of scored pairs (csv, tsv, jsonl), `stsb` "
-            "(STS-B dev), or `none` (the label-free score on sentences kept out of training). Without "
-            "it: the recipe's, else none.",
+            help="What chooses the step to keep: `none` (keep the last step), `label-free` (a score on held-out "
+            "sentences), a file of scored pairs (csv, tsv, jsonl), or `stsb` (STS-B dev). Without it: the "
+            "recipe's, else none.",
             show_default=False,
         ),
     ] = None,
