@@ -18,9 +18,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from clusterns.training.callbacks import read_metrics
 from record_run import RESULTS, keep
 
-STEPS, SCORE = 250, "eval_STS-B_spearman"
+STEPS, SCORE = 250, "eval_STS-B-dev_spearman"
 SHARED = {"max_steps": STEPS, "eval_steps": STEPS, "heldout": 500, "dev": "stsb"}
 # What is kept of a base that was made here: the metrics, a curve, and a README that says how.
 PRETRAINING = "pretraining.jsonl"
@@ -61,7 +62,7 @@ def scores(base: Path, method: str) -> dict[int, float]:
     """Spearman x 100 at the end of every recorded run, by seed."""
     found = {}
     for file in base.glob(f"{method}-*/metrics.jsonl"):
-        lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+        lines = read_metrics(file)
         last = [line[SCORE] for line in lines if SCORE in line][-1]
         found[int(file.parent.name.rpartition("-")[2])] = 100 * last
     return dict(sorted(found.items()))

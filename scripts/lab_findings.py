@@ -25,7 +25,7 @@ CLUSTERS = "clusters-of-dbpedia.json"
 BUDGET = "budget"
 # Written by record_lab.py.
 SEARCHES = "searches"
-DEV = "eval_STS-B_spearman"
+DEV = "eval_STS-B-dev_spearman"
 # Written by seeds_over_rows.py.
 SEEDS_OVER_ROWS = "seeds-over-rows.json"
 CLUSTERS_HEAD = """## What the clusters are worth

@@ -36,7 +36,7 @@ def main() -> None:
     folder = parser.parse_args().folder
     models = [Results.read(path) for path in sorted(folder.glob("*.json"))]
     models.sort(key=lambda model: model.suites["sts"].average or 0)
-    gold, _ = gold_scores(models, EvaluationData().pairs)
+    gold = gold_scores(models, EvaluationData().pairs)
     comparison = find_differences(models, gold, progress=True)
     tables = [*results_tables(models), difference_table(comparison)]
     tables.insert(1, subset_table(models))

@@ -17,7 +17,7 @@ from record_run import bases_of
 
 RESULTS = Path(__file__).parents[1] / "results"
 MAIN = RESULTS / "lab" / "main.jsonl"
-STS, HALVES = "eval_STS-B_spearman", "eval_heldout_halves_mrr"
+STS, HALVES = "eval_STS-B-dev_spearman", "eval_heldout_halves_mrr"
 
 
 def quickstart() -> str:

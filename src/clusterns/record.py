@@ -52,3 +52,13 @@ def installed_version(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:  # run from a source tree that is not installed
         return None
+
+
+# The dev split of STS-B was once logged under the name of its test split.
+RENAMED_METRICS = {"STS-B_spearman": "STS-B-dev_spearman"}
+
+
+def current_metric(name: str) -> str:
+    """The name that a metric in an older record has today, with or without the prefix ``eval_``."""
+    bare = name.removeprefix("eval_")
+    return name.removesuffix(bare) + RENAMED_METRICS.get(bare, bare)

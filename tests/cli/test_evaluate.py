@@ -137,7 +137,7 @@ def test_an_evaluation_goes_on_where_it_was(
     shown = run(a_run, *own)
     assert done == ["queries"]
     assert shown.count("kept") == 2
-    assert "texts (accuracy)" in shown
+    assert "texts (clustering accuracy)" in shown
     run(a_run, *own, "--again")
     assert done == ["queries", "pairs", "texts", "queries"]
 
@@ -264,6 +264,16 @@ def test_bad_input_is_one_sentence(
     with pytest.raises(UserError, match=says):
         run(vectors, *options)
     assert [path.name for path in tmp_path.iterdir()] == ["vectors.txt"]
+
+
+def test_a_plain_encoder_is_pooled_by_the_mean(tmp_path: Path, own: list[object]) -> None:
+    shown = run("minibert", *own[:2], "--output", tmp_path / "r.json")
+    assert "minibert is a plain encoder: evaluating it with mean pooling" in shown
+    found = Results.read(tmp_path / "r.json")
+    assert found.model["pooling"] == "mean"
+    run("minibert", *own[:2], "--pooling", "mean", "--output", tmp_path / "s.json")
+    again = Results.read(tmp_path / "s.json").suites["own"].sets["pairs"]
+    assert found.suites["own"].sets["pairs"] == again
 
 
 def test_a_pooling_that_does_not_go_with_the_model(vectors: Path, own: list[object]) -> None:

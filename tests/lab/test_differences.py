@@ -18,7 +18,8 @@ from clusterns.lab.findings import Line, Outcome
 
 RANDOM = np.random.default_rng(0)
 GOLD = RANDOM.integers(0, 11, size=300) / 2
-PAIRS = ScoredPairs(["a"] * 300, ["b"] * 300, GOLD, "STS12")
+TEXTS = [f"text {number}" for number in range(300)]
+PAIRS = ScoredPairs(TEXTS, TEXTS, GOLD, "STS12")
 
 
 def slow_p(first: list[float], second: list[float]) -> float:

@@ -64,7 +64,7 @@ def test_curves_are_by_key_and_scores_times_a_hundred(tmp_path: Path) -> None:
     ]
     file.write_text("\n".join(map(json.dumps, lines)))
     assert read_curves(file) == {
-        "eval_STS-B_spearman": [(0, 50.0), (10, 62.5)],
+        "eval_STS-B-dev_spearman": [(0, 50.0), (10, 62.5)],
         "loss": [(5, 1.5), (10, 1.0)],
     }
     assert read_curves(tmp_path / "none") == {}

@@ -231,6 +231,10 @@ def test_output_folders_are_guarded(tiny_bert: Path, rows: Dataset, tmp_path: Pa
         folder.check_same(recipe(tiny_bert), "two")
     with pytest.raises(UserError, match=r"temperature = 0\.1 differs"):
         folder.check_same(recipe(tiny_bert, temperature=0.1), "one")
+    folder.note(metric="eval_STS-B_spearman")  # as STS-B dev was once logged
+    folder.check_same(recipe(tiny_bert), "one", "eval_STS-B-dev_spearman")
+    with pytest.raises(UserError, match="is validated by eval_STS-B_spearman, not by eval_a"):
+        folder.check_same(recipe(tiny_bert), "one", "eval_a_spearman")
 
 
 def test_a_run_knows_its_base_by_its_weights(tiny_bert: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from clusterns.evaluation.results.store import FOLDER, Kept, find_kept, join
 from clusterns.files import cache_folder
 from clusterns.record import make_record
 from clusterns.settings import validated
-from clusterns.vectors.place import check_model
+from clusterns.vectors.place import check_model, is_plain_encoder
 from clusterns.vectors.settings import DType, Loading, check_device_name
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 # Nothing heavy is imported above: what is wrong with a call is said at once.
 ALL = "all"
 DEFAULT_SUITES = ("sts",)
+DEFAULT_POOLING = "mean"  # of a plain encoder, as Sentence Transformers has it
 Files = str | Path | Sequence[str | Path]
 
 
@@ -68,8 +69,8 @@ def evaluate(
     and left out.
 
     Args:
-        model: a run folder, a SentenceTransformer's path or Hub name, a plain encoder's (with
-            ``pooling``; ``minibert`` is inside this package), or a text file of word vectors.
+        model: a run folder, a SentenceTransformer's path or Hub name, a plain encoder's
+            (``minibert`` is inside this package), or a text file of word vectors.
         suites: of sts, transfer, clustering, geometry, mteb, or all (the first four). None: sts, or
             only your own sets where you name some.
         data: folder of the evaluation data. None: the one that CLUSTERNS_DATA names. What is not
@@ -78,7 +79,7 @@ def evaluate(
             columns are called, or their numbers, can follow a file: ``"pairs.csv:a,b,rating"``.
         labelled: your own labelled texts to cluster: label, text.
         queries: your own queries: query, relevant.
-        pooling: how a plain encoder's token vectors become one.
+        pooling: how a plain encoder's token vectors become one. None: mean.
         name: what to call the model in tables. None: ``model``.
         max_length: tokens to read of each text. None: what the model says.
         device: where to run. None: the best one here.
@@ -136,6 +137,9 @@ def plan_evaluation(
             raise UserError(f"there is no suite {suite!r}: choose from {known}.")
     if device is not None:
         check_device_name(device)
+    if pooling is None and is_plain_encoder(str(model)):
+        pooling = DEFAULT_POOLING
+        say(f"{model} is a plain encoder: evaluating it with {pooling} pooling (--pooling).")
     check_model(str(model), pooling)
     tasks: Sequence[str] = ()
     if MTEB in asked:
@@ -229,7 +233,11 @@ class EvaluationPlan:
                 continue
             one.seconds = round(time.perf_counter() - start, 1)
             one.sets, one.model["dimension"] = outcome.sets, embed.dimension
-            answers = {job.suite: outcome.answers, f"gold/{job.suite}": outcome.gold}
+            answers = {
+                job.suite: outcome.answers,
+                f"gold/{job.suite}": outcome.gold,
+                f"clusters/{job.suite}": outcome.clusters,
+            }
             one.items = {key: rows for key, rows in answers.items() if rows is not None}
             one.write(folder)
             done.append(one)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from clusterns.api.evaluate import evaluate
 from clusterns.api.plan import plan_training
 from clusterns.errors import UserError
+from clusterns.evaluation.results.results import average
 from clusterns.evaluation.results.tables import AVERAGE
 from clusterns.files import read_json, write_json
 from clusterns.lab.cells import is_restored
@@ -91,15 +92,14 @@ def _values(result: Any) -> dict[str, float]:
 
 
 def _scores(suites: dict[str, Any]) -> dict[str, float]:
-    """Every set by ``suite/set``, and the mean of those of a suite that have the same measure."""
+    """Every set by ``suite/set``, and the average of a suite that has all of its sets."""
     found: dict[str, float] = {}
     for suite, one in suites.items():
         values = {name: each["value"] for name, each in one["sets"].items()}
         found |= {f"{suite}/{name}": value for name, value in values.items()}
-        # DBpedia is judged by another measure than the short texts beside it.
-        alike = [value for name, value in values.items() if not name.startswith("DBpedia")]
-        if suite != "geometry" and alike:
-            found[f"{suite}/{AVERAGE}"] = sum(alike) / len(alike)
+        mean = average(suite, values)
+        if mean is not None:
+            found[f"{suite}/{AVERAGE}"] = mean
         # All of DBpedia or a part of it, which has a name of its own.
         found |= {f"{suite}/{AMI}": v for name, v in values.items() if name.startswith("DBpedia")}
     return found

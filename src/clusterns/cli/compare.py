@@ -47,23 +47,17 @@ def compare(
         ),
     ] = None,
     rounds: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Resamples of the paired bootstrap. Without it: enough for the number of "
-            "comparisons.",
-            show_default=False,
-        ),
-    ] = None,
+        int, typer.Option(min=1, help="Number of resamples of the paired bootstrap.")
+    ] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the resampling.")] = 0,
     as_json: Json = False,
 ) -> None:
-    """Put models side by side, the best in bold, and say which differences are significant.
+    """Show models side by side, the best score in bold, and test the differences between them.
 
-    Every two models are compared on the same resampled rows (a paired bootstrap). A difference is
-    significant where its two-sided p-value, adjusted by Holm's method for all comparisons made, is
-    at most 5 %. The rows of the test sets are the only chance in it: how much a method moves
-    between training seeds it cannot know.
+    STS and transfer sets and your own pairs are tested by a paired bootstrap over their examples. A
+    difference is significant if its two-sided p-value, adjusted by Holm's method for all comparisons
+    made, is at most 5 %. This ignores variance across training seeds, so it compares these models, not
+    the methods that trained them.
     """
     outputs = output or []
     for path in outputs:
@@ -94,16 +88,14 @@ def compare(
             gold_scores,
         )
 
-        gold, without = gold_scores(models, evaluation_data.pairs)
-        if without:
-            say(
-                f"No test on {', '.join(without)}: the gold scores are not at hand (--data), or "
-                "not those that the models were evaluated on."
-            )
+        gold = gold_scores(models, evaluation_data.pairs)
         comparison = find_differences(models, gold, rounds, seed, progress=True)
         differences = [one.plain() for one in comparison.differences]
         if differences:
             tables.append(difference_table(comparison))
+        else:
+            for note in comparison.notes or ["Not tested: the models have no set in common."]:
+                say(note)
     if as_json:
         answer_json({"models": [model.plain() for model in models], "differences": differences})
     else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from sentence_transformers.base.evaluation import BaseEvaluator
@@ -13,7 +12,7 @@ from clusterns.evaluation.data.catalogue import SUITES
 from clusterns.evaluation.data.find import EvaluationData
 from clusterns.evaluation.data.sets import ScoredPairs
 from clusterns.evaluation.plan import find_jobs
-from clusterns.evaluation.results.results import LOWER_IS_BETTER
+from clusterns.evaluation.results.results import AVERAGED, LOWER_IS_BETTER, average
 from clusterns.evaluation.scores.sts import cosines_of, spearman
 from clusterns.evaluation.suites import Bench, run_job
 from clusterns.vectors.embed import Embedder
@@ -28,7 +27,7 @@ class ScoredPairsEvaluator(BaseEvaluator):
     def __init__(self, pairs: ScoredPairs, name: str = "", batch_size: int = 32) -> None:
         super().__init__()
         self.pairs = pairs
-        self.name = name or pairs.name
+        self.name = name or pairs.name.replace(" ", "-")
         self.batch_size = batch_size
         self.primary_metric = f"{self.name}_spearman"
 
@@ -43,7 +42,11 @@ class ScoredPairsEvaluator(BaseEvaluator):
 
 
 class SuiteEvaluator(BaseEvaluator):
-    """A whole suite as an evaluator: ``<suite>_<set>`` for each set, and ``<suite>_mean``.
+    """A whole suite as an evaluator: ``<suite>_<set>`` for each set.
+
+    ``<suite>_mean``, the primary metric, is the average of the paper's tables: over the seven sets
+    of sts or transfer, over the eight short-text sets of clustering. A suite without all of these
+    sets has none, and geometry never has, since its three numbers have no common unit.
 
     Args:
         suite: sts, transfer, clustering or geometry.
@@ -63,7 +66,9 @@ class SuiteEvaluator(BaseEvaluator):
         self.seeds = seeds
         self.batch_size = batch_size
         self.greater_is_better = suite not in LOWER_IS_BETTER
-        self.primary_metric = f"{suite}_mean"
+        found = {job.name for job in self.plan.jobs}
+        if suite in AVERAGED and set(AVERAGED[suite]) <= found:
+            self.primary_metric = f"{suite}_mean"
 
     def __call__(
         self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
@@ -71,10 +76,13 @@ class SuiteEvaluator(BaseEvaluator):
         """Evaluate a model on the sets that are at hand."""
         bench = Bench(Embedder(model, self.batch_size), self.seeds)
         values = {
-            f"{self.suite}_{name}": one.value
+            name: one.value
             for job in self.plan.jobs
             for name, one in run_job(bench, job).sets.items()
         }
-        metrics = values | {self.primary_metric: fmean(values.values())}
+        metrics = {f"{self.suite}_{name}": value for name, value in values.items()}
+        mean = average(self.suite, values)
+        if mean is not None:
+            metrics[f"{self.suite}_mean"] = mean
         self.store_metrics_in_model_card_data(model, metrics, epoch, steps)
         return metrics

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,9 @@ from clusterns.evaluation.scores.sts import cosines_of, spearman
 from clusterns.evaluation.scores.transfer import count_ticks, transfer_score
 from clusterns.vectors.embed import Embedder
 
+# Accuracy under the best one-to-one match of clusters to classes.
+CLUSTERING_ACCURACY = "clustering accuracy"
+
 
 @dataclass(frozen=True)
 class Bench:
@@ -50,12 +53,14 @@ class Bench:
 class Outcome:
     """What was found on one set: a number or several, and the model's answers row by row.
 
-    ``gold`` is what the answers are measured against, where that is the user's own to keep.
+    ``gold`` is what the answers are measured against, where that is the user's own to keep, and
+    ``clusters`` says which pairs share sentences.
     """
 
     sets: dict[str, SetResult]
     answers: NDArray[Any] | None = None
     gold: NDArray[Any] | None = None
+    clusters: NDArray[Any] | None = None
 
 
 def run_job(bench: Bench, job: Job) -> Outcome:
@@ -95,9 +100,10 @@ def _scored_pairs(bench: Bench, job: Job, pairs: ScoredPairs) -> Outcome:
         for subset, rows in pairs.subsets.items()
     }
     found = _result(bench, job, 100 * spearman(cosines, pairs.scores), "Spearman", details)
-    # Benchmarks' gold scores are others' work and do not go into result files.
-    gold = pairs.scores if job.suite == "own" else None
-    return Outcome({job.name: found}, cosines.astype(np.float32), gold)
+    outcome = Outcome({job.name: found}, cosines.astype(np.float32))
+    # The gold scores of benchmarks are others' work and do not go into result files.
+    own = job.suite == "own"
+    return replace(outcome, gold=pairs.scores, clusters=pairs.clusters) if own else outcome
 
 
 def _transfer(bench: Bench, job: Job, task: TransferTask) -> Outcome:
@@ -120,14 +126,15 @@ def _labelled_texts(bench: Bench, job: Job, texts: LabelledTexts) -> Outcome:
             clusters.append(cluster(vectors, texts.classes, seed))
             shown.update()
     measures: dict[str, Callable[[Labels, Labels], float]] = {
-        "accuracy": hungarian_accuracy,
+        CLUSTERING_ACCURACY: hungarian_accuracy,
         "AMI": adjusted_mutual_information,
     }
     numbers = {
         name: 100 * np.array([measure(texts.labels, found) for found in clusters])
         for name, measure in measures.items()
     }
-    metric = "AMI" if job.suite == "clustering" and job.name.startswith("DBpedia") else "accuracy"
+    is_dbpedia = job.suite == "clustering" and job.name.startswith("DBpedia")
+    metric = "AMI" if is_dbpedia else CLUSTERING_ACCURACY
     details = {name: float(n.mean()) for name, n in numbers.items() if name != metric}
     found = _result(bench, job, float(numbers[metric].mean()), metric, details)
     found.spread = float(numbers[metric].std(ddof=1)) if bench.seeds > 1 else None

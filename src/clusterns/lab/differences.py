@@ -159,15 +159,17 @@ def _samples(
     """The value of every model on every resample: (rounds + 1, models)."""
     if len(models) < 2:
         return None
-    gold, _ = gold_scores(models, find)
+    gold = gold_scores(models, find)
     testable = {key for key in comparable(models) if key.startswith("transfer/") or key in gold}
     if not keys or not set(keys) <= testable:
         return None  # an average over fewer sets would be another value
     total: Floats | None = None
     for key in bar(keys, desc="Resample", unit="set"):
         answers = np.column_stack([model.items[key].astype(np.float64) for model in models])
-        measure = spearman_measure(answers, gold[key]) if key in gold else accuracy_measure(answers)
-        found = bootstrap(measure, len(answers), rounds, generator(0, key))
+        measure, clusters = accuracy_measure(answers), None
+        if key in gold:
+            measure, clusters = spearman_measure(answers, gold[key].scores), gold[key].clusters
+        found = bootstrap(measure, len(answers), rounds, generator(0, key), clusters)
         total = found if total is None else total + found
     return None if total is None else total / len(keys)
 

@@ -14,6 +14,7 @@ from clusterns.evaluation.results.store import FOLDER as EVALUATION
 from clusterns.lab.cells import ANSWERS, CURVES, Cell, is_restored
 from clusterns.lab.engines.program import error_in
 from clusterns.lab.experiment import Experiment
+from clusterns.record import current_metric
 
 Curve = list[tuple[int, float]]
 # What of metrics.jsonl is no curve over the steps that anyone looks at.
@@ -59,6 +60,7 @@ class Line:
 
     def curves(self, name: str) -> list[Curve]:
         """A curve of every seed that has it."""
+        name = current_metric(name)
         return [one.curves[name] for one in self.outcomes if one.curves.get(name)]
 
 
@@ -81,7 +83,8 @@ def _outcome(cell: Cell) -> Outcome:
     result = cell.result or {}
     if is_restored(result):
         answers = cell.folder / ANSWERS
-        return Outcome(cell.seed, result, result[CURVES], answers if answers.is_file() else None)
+        curves = current_names(result[CURVES])
+        return Outcome(cell.seed, result, curves, answers if answers.is_file() else None)
     run = cell.folder / "run"
     recipe = run / "recipe.yaml"
     resolved = yaml.safe_load(recipe.read_text("utf-8")) if recipe.is_file() else None
@@ -101,7 +104,7 @@ def read_curves(metrics: Path) -> dict[str, Curve]:
     """The curves in a metrics.jsonl; none where there is no such file."""
     curves: dict[str, Curve] = {}
     if not metrics.is_file():
-        return curves
+        return {}
     for text in metrics.read_text("utf-8").splitlines():
         line = json.loads(text)
         for key, value in line.items():
@@ -109,4 +112,9 @@ def read_curves(metrics: Path) -> dict[str, Curve]:
                 continue
             scale = 100 if key.startswith("eval_") else 1
             curves.setdefault(key, []).append((line["step"], round(scale * value, 5)))
-    return curves
+    return current_names(curves)
+
+
+def current_names(curves: Mapping[str, Curve]) -> dict[str, Curve]:
+    """Curves by the current names of their metrics."""
+    return {current_metric(name): curve for name, curve in curves.items()}

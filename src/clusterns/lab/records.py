@@ -23,7 +23,7 @@ from clusterns.files import atomic_file
 from clusterns.lab.cells import CURVES
 from clusterns.lab.differences import Difference
 from clusterns.lab.experiment import Experiment
-from clusterns.lab.findings import Line, Outcome
+from clusterns.lab.findings import Line, Outcome, current_names
 from clusterns.settings import validated
 
 CELL_NAME = re.compile(r"\w[\w.-]*-\d+-[0-9a-f]{10}")
@@ -88,7 +88,9 @@ class Record:
             lines = []
             for line in head["lines"]:
                 own = [cell for cell in cells if cell["line"] == line["label"]]
-                outcomes = [Outcome(cell["seed"], cell, cell[CURVES]) for cell in own]
+                outcomes = [
+                    Outcome(cell["seed"], cell, current_names(cell[CURVES])) for cell in own
+                ]
                 missing = {int(seed): why for seed, why in line.pop("missing").items()}
                 lines.append(Line(**line, outcomes=outcomes, missing=missing))
             return cls(

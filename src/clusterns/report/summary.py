@@ -9,6 +9,7 @@ from typing import Any
 
 from clusterns.errors import UserError
 from clusterns.files import read_json
+from clusterns.record import current_metric
 from clusterns.training.callbacks import read_metrics
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe
@@ -32,7 +33,7 @@ class Story:
     @property
     def validations(self) -> list[tuple[int, float]]:
         """(step, score) of every validation by the score that decides."""
-        key = str(self.record.get("metric", ""))
+        key = current_metric(str(self.record.get("metric", "")))
         return [(line["step"], line[key]) for line in self.metrics if key in line]
 
     def curve(self, key: str) -> list[tuple[int, float]]:

@@ -15,6 +15,7 @@ from transformers import TrainingArguments as Arguments
 
 from clusterns.console import bar
 from clusterns.files import atomic_file, wrap_os_errors
+from clusterns.record import current_metric
 from clusterns.training.processes import any_process
 from clusterns.training.trainer import ContrastiveTrainer
 
@@ -61,7 +62,8 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     lines = []
     for line in path.read_text("utf-8").splitlines():
         try:
-            lines.append(json.loads(line))
+            values = json.loads(line)
+            lines.append({current_metric(name): value for name, value in values.items()})
         except ValueError:
             continue
     return lines

@@ -25,7 +25,7 @@ from clusterns.files import (
     wrap_os_errors,
     write_json,
 )
-from clusterns.record import make_record
+from clusterns.record import current_metric, make_record
 from clusterns.training.recipe import Recipe, load_recipe
 
 # A run may go on with other values of these: its numbers do not depend on them.
@@ -121,7 +121,7 @@ class RunFolder:
                 "changed. Name another folder and begin anew."
             )
         begun_metric = self.record.get("metric", metric)
-        if metric is not None and begun_metric != metric:
+        if metric is not None and metric not in (begun_metric, current_metric(str(begun_metric))):
             raise UserError(
                 f"--resume: the run in {self.path} is validated by {begun_metric}, not by {metric}."
             )

@@ -41,6 +41,11 @@ def check_model(name: str, pooling: str | None) -> None:
         )
 
 
+def is_plain_encoder(name: str) -> bool:
+    """Tell whether a model has no pooling of its own; one that does not exist is refused."""
+    return not Path(name).is_file() and not is_sentence_transformer(model_place(name))
+
+
 def _refuse(pooling: str | None, name: str, reason: str) -> None:
     if pooling is not None:
         raise UserError(f"--pooling {pooling} does not go with {name}: {reason}.")

@@ -64,6 +64,7 @@ def test_the_variable_names_the_folder(
     tmp_path: Path, shared_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(shared_data))
+    assert EvaluationData().pairs("STS-B dev").name == "STS-B dev"
     assert len(EvaluationData().texts("AG").texts) == 8000
     monkeypatch.setenv(VARIABLE, str(tmp_path / "no"))
     with pytest.raises(UserError, match=f"named by {VARIABLE}, is not a folder"):

@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, spearmanr
+from scipy.stats import binomtest, spearmanr, ttest_rel
 
+from clusterns.evaluation.data.sets import ScoredPairs
 from clusterns.evaluation.results.bootstrap import (
     accuracy_measure,
     bootstrap,
     enough_rounds,
     generator,
     holm,
-    least_rounds,
+    interval_and_p,
     spearman_measure,
     two_sided_p,
 )
@@ -74,9 +75,41 @@ def test_holm_by_hand() -> None:
     assert holm([]) == []
 
 
+def test_p_value_and_interval_follow_from_the_standard_error() -> None:
+    """The same as a paired t-test on a mean."""
+    right = (np.random.default_rng(3).random((200, 2)) < (0.7, 0.6)).astype(float)
+    sample = bootstrap(accuracy_measure(right), 200, 4000, generator(0, "a"))
+    low, high, p = interval_and_p(sample[:, 0] - sample[:, 1], 200)
+    exact = ttest_rel(*(100 * right.T))
+    assert (low, high) == pytest.approx(tuple(exact.confidence_interval()), rel=0.1, abs=0.5)
+    assert p == pytest.approx(exact.pvalue, abs=0.015)
+    assert (p < 0.05) == (low > 0 or high < 0)
+    assert interval_and_p(np.zeros(101), 200) == (0, 0, 1)
+    assert interval_and_p(np.full(101, 5.0), 200) == (5, 5, pytest.approx(2 / 101))
+
+
+def test_clusters_are_drawn_whole() -> None:
+    clusters = np.array([0, 1, 1, 2])
+    seen: list[np.ndarray] = []
+
+    def measure(counts: np.ndarray) -> np.ndarray:
+        seen.append(counts)
+        return counts[:1]
+
+    bootstrap(measure, 4, 50, generator(0, "a"), clusters)
+    assert seen[0].tolist() == [1, 1, 1, 1]
+    assert all(counts[1] == counts[2] and counts[[0, 1, 3]].sum() == 3 for counts in seen[1:])
+    assert len({tuple(counts) for counts in seen}) > 5
+
+
+def test_pairs_cluster_by_shared_sentences() -> None:
+    first, second = ["a", "c", "x", "b", "y"], ["b", "d", "y", "e", "y"]
+    pairs = ScoredPairs(first, second, np.arange(5.0))
+    assert pairs.clusters.tolist() == [0, 1, 2, 0, 2]
+
+
 @pytest.mark.parametrize("comparisons", [1, 15, 90])
 def test_rounds_reach_the_strictest_level(comparisons: int) -> None:
-    least, clear = least_rounds(comparisons), np.ones
-    assert comparisons * two_sided_p(clear(least)) <= 0.05
-    assert comparisons * two_sided_p(clear(least - 1)) > 0.05
-    assert enough_rounds(comparisons) >= max(1000, 10 * least)
+    rounds = enough_rounds(comparisons)
+    assert rounds >= 1000
+    assert comparisons * two_sided_p(np.ones(rounds)) <= 0.05 / 9

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
+from clusterns.evaluation.data.catalogue import SHORT_TEXTS, TRANSFER
 from clusterns.evaluation.results.results import SetResult, SuiteResult
 from clusterns.evaluation.results.tables import suite_table
 
@@ -22,28 +23,35 @@ def test_best_is_bold_ties_too_and_lower_wins_in_geometry() -> None:
 
 def test_a_single_row_has_no_best() -> None:
     table = suite_table("sts", [("a", suite(STS12=1.0))])
-    assert table.written("*{}*", "", "-") == [["a", "1.00", "1.00"]]
+    assert table.written("*{}*", "", "-") == [["a", "1.00"]]
 
 
-def test_average_is_over_what_all_models_have() -> None:
-    models = [("a", suite(MR=1.0, CR=2.0, SUBJ=9.0)), ("b", suite(MR=3.0, CR=5.0))]
-    published = {"p": {"MR": 4.0, "CR": 6.0, "SUBJ": 8.0, "Avg.": 6.0}, "half": {"MR": 1.0}}
+def test_an_average_has_one_definition_and_none_where_a_set_is_missing() -> None:
+    whole = {name: float(number) for number, name in enumerate(TRANSFER)}
+    models = [("a", suite(**whole)), ("b", suite(MR=3.0, CR=5.0))]
+    published = {"p": {**whole, "Avg.": 3.02}, "half": {"MR": 1.0}, "other": {"STS12": 1.0}}
     table = suite_table("transfer", models, published)
     found = {label: values[-1] for label, values in table.rows}
-    assert found == {"p (paper)": 5.0, "half (paper)": None, "a": 1.5, "b": 4.0}
-    assert table.notes == ["Avg.: over MR, CR."]
-
-
-def test_a_published_row_keeps_its_printed_average() -> None:
-    published = {"p": {"MR": 4.0, "CR": 6.0, "Avg.": 5.02}}
-    table = suite_table("transfer", [("a", suite(MR=1.0, CR=2.0))], published)
-    assert table.rows[0] == ("p (paper)", [4.0, 6.0, 5.02])
+    assert found == {"p (paper)": 3.02, "half (paper)": None, "a": 3.0, "b": None}
+    assert table.notes == ["Avg.: the mean of MR, CR, SUBJ, MPQA, SST-2, TREC, MRPC."]
+    assert "Avg." not in suite_table("transfer", models[1:], published).columns
 
 
 def test_dbpedia_stays_out_of_the_average() -> None:
-    table = suite_table("clustering", [("a", suite(AG=10.0, SS=20.0, DBpedia=90.0))])
-    assert table.columns == ["AG", "SS", "DBpedia", "Avg."]
-    assert table.rows[0][1] == [10.0, 20.0, 90.0, 15.0]
+    short_texts = dict.fromkeys(SHORT_TEXTS, 10.0)
+    table = suite_table("clustering", [("a", suite(**short_texts, DBpedia=90.0))])
+    assert table.columns == [*SHORT_TEXTS, "DBpedia", "Avg."]
+    assert table.rows[0][1][-2:] == [90.0, 10.0]
+    assert "Avg." not in suite_table("geometry", [("a", suite(alignment=1, anisotropy=2))]).columns
+
+
+def test_the_spread_is_explained() -> None:
+    result = suite(AG=10.0)
+    result.sets["AG"].spread = 1.5
+    result.settings = {"kmeans_seeds": 10}
+    table = suite_table("clustering", [("a", result)])
+    assert table.notes == ["±: standard deviation over 10 K-means runs."]
+    assert table.title.startswith("Clustering (clustering accuracy")
 
 
 def test_notes_tell_what_is_missing_and_truncated() -> None:
@@ -51,7 +59,6 @@ def test_notes_tell_what_is_missing_and_truncated() -> None:
     result.missing = ["SICK-R"]
     notes = suite_table("sts", [("a", result)]).notes
     assert notes == [
-        "Avg.: over STS12.",
         "Not evaluated: SICK-R.",
         "Sentences longer than a model reads: STS12 25 %.",
     ]

@@ -106,21 +106,21 @@ def _sts_year(name: str, rows: int) -> Entry:
     )
 
 
-def _stsb(split: str, hub_split: str, rows: int) -> Entry:
+def _stsb(name: str, split: str, hub_split: str, rows: int) -> Entry:
     file = f"STS/STSBenchmark/sts-{split}.csv"
     hub = HubSet("mteb/stsbenchmark-sts", STS_REVISIONS["STS-B"], (hub_split,), PAIR_COLUMNS)
     return Entry(
         SENTEVAL,
         (file,),
-        lambda base: readers.read_stsb(base / file),
+        lambda base: readers.read_stsb(base / file, name),
         (rows,),
         hub=hub.pairs,
     )
 
 
-def _sick(split: str, rows: int) -> Entry:
+def _sick(name: str, split: str, rows: int) -> Entry:
     file = f"SICK/SICK_{split}.txt"
-    return Entry(SENTEVAL, (file,), lambda base: readers.read_sick(base / file), (rows,))
+    return Entry(SENTEVAL, (file,), lambda base: readers.read_sick(base / file, name), (rows,))
 
 
 def _two_classes(name: str, ones: str, zeros: str, rows: int, hub: HubSet | None = None) -> Entry:
@@ -172,12 +172,12 @@ CATALOGUE: dict[str, Entry] = {
     "STS14": _sts_year("STS14", 3750),
     "STS15": _sts_year("STS15", 3000),
     "STS16": _sts_year("STS16", 1186),
-    "STS-B": _stsb("test", "test", 1379),
-    "STS-B dev": _stsb("dev", "validation", 1500),
-    "STS-B train": _stsb("train", "train", 5749),
-    "SICK-R": _sick("test_annotated", 4927),
-    "SICK-R dev": _sick("trial", 500),
-    "SICK-R train": _sick("train", 4500),
+    "STS-B": _stsb("STS-B", "test", "test", 1379),
+    "STS-B dev": _stsb("STS-B dev", "dev", "validation", 1500),
+    "STS-B train": _stsb("STS-B train", "train", "train", 5749),
+    "SICK-R": _sick("SICK-R", "test_annotated", 4927),
+    "SICK-R dev": _sick("SICK-R dev", "trial", 500),
+    "SICK-R train": _sick("SICK-R train", "train", 4500),
     "MR": _two_classes(
         "MR",
         "rt-polarity.pos",

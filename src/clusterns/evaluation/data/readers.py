@@ -44,22 +44,22 @@ def read_sts_year(folder: Path, name: str, subsets: tuple[str, ...]) -> ScoredPa
     return ScoredPairs(first, second, np.array(scores), name, str(folder), rows)
 
 
-def read_stsb(path: Path) -> ScoredPairs:
+def read_stsb(path: Path, name: str = "STS-B") -> ScoredPairs:
     """Read a split of STS-B: genre, file, year, id, score, two sentences, maybe more columns."""
     rows = [_cells(path, n, line, 7) for n, line in enumerate(read_lines(path), start=1)]
     scores = [_score(path, number, row[4], 0, 5) for number, row in enumerate(rows, start=1)]
     return ScoredPairs(
-        [row[5] for row in rows], [row[6] for row in rows], np.array(scores), "STS-B", str(path)
+        [row[5] for row in rows], [row[6] for row in rows], np.array(scores), name, str(path)
     )
 
 
-def read_sick(path: Path) -> ScoredPairs:
+def read_sick(path: Path, name: str = "SICK-R") -> ScoredPairs:
     """Read a split of SICK: id, two sentences, relatedness from 1 to 5, entailment."""
     lines = list(enumerate(read_lines(path), start=1))[1:]
     rows = [_cells(path, number, line, 5) for number, line in lines]
     scores = [_score(path, n, row[3], 1, 5) for (n, _), row in zip(lines, rows, strict=True)]
     return ScoredPairs(
-        [row[1] for row in rows], [row[2] for row in rows], np.array(scores), "SICK-R", str(path)
+        [row[1] for row in rows], [row[2] for row in rows], np.array(scores), name, str(path)
     )
 
 

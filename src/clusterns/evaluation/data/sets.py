@@ -48,6 +48,22 @@ class ScoredPairs:
         return [*self.sentences1, *self.sentences2]
 
     @property
+    def clusters(self) -> NDArray[np.intp]:
+        """The cluster of each pair, numbered from 0: pairs that share a sentence share theirs.
+
+        A sentence connects the pairs that it is in, so a cluster is a connected component.
+        """
+        from scipy.sparse import coo_matrix
+        from scipy.sparse.csgraph import connected_components
+
+        numbers = {text: number for number, text in enumerate(dict.fromkeys(self.sentences))}
+        first = [numbers[text] for text in self.sentences1]
+        second = [numbers[text] for text in self.sentences2]
+        edges = coo_matrix((np.ones(len(first)), (first, second)), shape=(len(numbers),) * 2)
+        _, components = connected_components(edges, directed=False)
+        return np.unique(components[first], return_inverse=True)[1]
+
+    @property
     def digest(self) -> str:
         """What these rows are, for a later comparison."""
         return digest_of(self.sentences, self.scores)

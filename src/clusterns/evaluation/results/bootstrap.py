@@ -1,7 +1,7 @@
-"""A paired bootstrap: all models measured on the same resampled rows, again and again.
+"""A paired bootstrap: all models are measured on the same resampled examples.
 
-A resample is a vector of counts, how often each row was drawn: ranks follow from the counts
-without sorting anew, which is what takes the time otherwise.
+A resample is a vector of counts, how often each example was drawn. Ranks follow from the counts, so
+nothing is sorted again, which would take most of the time.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Clusters = NDArray[np.intp]
 Measure = Callable[[Floats], Floats]
 LEVEL = 0.05
+N_RESAMPLES = 1000
 # The least p-value that the resamples can give, as a part of the strictest corrected level.
 MARGIN = 10
 LEAST_ROUNDS = 1000
@@ -47,17 +49,53 @@ def accuracy_measure(right: Floats) -> Measure:
     return lambda counts: 100 * (counts @ right) / counts.sum()
 
 
-def bootstrap(measure: Measure, rows: int, rounds: int, random: np.random.Generator) -> Floats:
-    """Measure all models on resampled rows.
+def bootstrap(
+    measure: Measure,
+    examples: int,
+    n_resamples: int,
+    random: np.random.Generator,
+    clusters: Clusters | None = None,
+) -> Floats:
+    """Measure all models on resampled examples.
+
+    Args:
+        measure: counts (n,) to a score for each model.
+        examples: how many there are.
+        n_resamples: how often to draw.
+        random: the source of randomness.
+        clusters: (n,) the cluster of each example, numbered from 0: the examples of a cluster
+            depend on each other and are drawn together. None: all are independent.
 
     Returns:
-        (rounds + 1, models); the first row is the measure on the rows as they are.
+        (n_resamples + 1, models); the first row is the measure on the original examples.
     """
-    found = [measure(np.ones(rows))]
-    for _ in range(rounds):
-        drawn = random.integers(rows, size=rows)
-        found.append(measure(np.bincount(drawn, minlength=rows).astype(np.float64)))
+    clusters = np.arange(examples) if clusters is None else clusters
+    count = int(clusters.max()) + 1
+    found = [measure(np.ones(examples))]
+    for _ in range(n_resamples):
+        drawn = np.bincount(random.integers(count, size=count), minlength=count)
+        found.append(measure(drawn[clusters].astype(np.float64)))
     return np.array(found)
+
+
+def interval_and_p(gaps: Floats, clusters: int) -> tuple[float, float, float]:
+    """The 95 % interval of a difference and the two-sided p-value of no difference.
+
+    Both follow from the standard error over the resamples and Student's t, so that they agree, and
+    so that small p-values need no more resamples than large ones.
+
+    Args:
+        gaps: (n_resamples + 1,) the difference, first on the original examples.
+        clusters: how many independent clusters were resampled.
+    """
+    from scipy.stats import t
+
+    gap, error = float(gaps[0]), float(gaps[1:].std(ddof=1))
+    if error == 0:  # the models agree on every example, or disagree on every one
+        return gap, gap, 1.0 if gap == 0 else two_sided_p(gaps[1:])
+    student = t(max(1, clusters - 1))
+    reach = float(student.ppf(1 - LEVEL / 2)) * error
+    return gap - reach, gap + reach, float(2 * student.sf(abs(gap) / error))
 
 
 def two_sided_p(gaps: Floats) -> float:
@@ -80,14 +118,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in adjusted]
 
 
-def least_rounds(comparisons: int) -> int:
-    """The fewest rounds whose least p-value reaches the strictest of Holm's levels."""
-    return math.ceil(2 * comparisons / LEVEL) - 1
-
-
 def enough_rounds(comparisons: int) -> int:
     """Rounds whose least p-value lies well below the strictest of Holm's levels."""
-    return max(LEAST_ROUNDS, MARGIN * (least_rounds(comparisons) + 1))
+    return max(LEAST_ROUNDS, MARGIN * math.ceil(2 * comparisons / LEVEL))
 
 
 def _mean_ranks(group: NDArray[np.intp], counts: Floats) -> Floats:

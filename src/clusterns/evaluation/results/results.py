@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,9 +24,17 @@ from clusterns.evaluation.data.catalogue import (
 from clusterns.files import atomic_file, read_json, write_json
 
 FORMAT = 1
-# The sets of the paper's tables: what an average is over, and whose absence is said.
+# The average of a suite is the mean over these sets, which share one metric, and over no others.
 AVERAGED = {"sts": STS, "transfer": TRANSFER, "clustering": SHORT_TEXTS}
 LOWER_IS_BETTER = ("geometry",)
+
+
+def average(suite: str, values: Mapping[str, float]) -> float | None:
+    """The average of a suite from the values of its sets; None where a set is missing."""
+    names = AVERAGED.get(suite, ())
+    if not names or not set(names) <= values.keys():
+        return None
+    return float(np.mean([values[name] for name in names]))
 
 
 @dataclass
@@ -64,12 +73,10 @@ class SuiteResult:
     seconds: float = 0.0
 
     def complete(self, suite: str) -> None:
-        """Work out the average over the paper's sets, and which of them are not there."""
+        """Compute the average, and list the sets that it lacks."""
         names = AVERAGED.get(suite, ())
         self.missing = [n for n in names if not {n, hub_name(n)} & set(self.sets)]
-        values = [self.sets[name].value for name in names if name in self.sets]
-        whole = bool(names) and len(values) == len(names)
-        self.average = float(np.mean(values)) if whole else None
+        self.average = average(suite, {name: one.value for name, one in self.sets.items()})
 
 
 @dataclass

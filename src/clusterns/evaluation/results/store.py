@@ -3,8 +3,9 @@
     RUN/evaluation/sts/STS-B.1f0c2ab39d.json    the numbers, the settings, versions and machine
     RUN/evaluation/sts/STS-B.1f0c2ab39d.npz     what the model answered, row by row
 
-The digits stand for all that decides the result: the model, how it was read, the rows, the
-protocol. So nothing that differs is ever written over, and what is equal is not computed again.
+The digits stand for everything that decides the result: the model and how it is loaded, the
+examples, the protocol, the versions of the libraries. So a result never overwrites a different one,
+and nothing is computed twice.
 """
 
 from __future__ import annotations
@@ -66,10 +67,22 @@ class Kept:
 
     @property
     def key(self) -> str:
-        """Ten digits that stand for all that decides the result."""
-        decides = [self.model.get("fingerprint"), self.reading, self.digest, self.settings]
+        """Ten digits that stand for everything that decides the result."""
+        versions = self.record.get("versions")
+        decides = [
+            self.model.get("fingerprint"),
+            self.reading,
+            self.digest,
+            self.settings,
+            versions,
+        ]
         text = json.dumps(decides, sort_keys=True, default=str)
         return hashlib.blake2b(text.encode(), digest_size=5).hexdigest()
+
+    @property
+    def runs(self) -> int:
+        """How many K-means runs its score averages."""
+        return int(self.settings.get("kmeans_seeds", 1))
 
     @property
     def date(self) -> str:
@@ -108,11 +121,9 @@ def find_kept(folder: Path, wanted: Kept) -> Kept | None:
     if not path.is_file():
         return None
     try:
-        found = Kept.read(path)
+        return Kept.read(path)
     except UserError:
         return None  # damaged: computed again, which mends it
-    same = found.record.get("versions") == wanted.record.get("versions")
-    return found if same else None
 
 
 def read_results(path: Path) -> list[Results]:
@@ -151,13 +162,16 @@ def gather(kept: Iterable[Kept]) -> list[Results]:
 
 
 def join(kept: Iterable[Kept]) -> Results:
-    """One model's results from its sets, oldest first; of equal ones the newest counts."""
-    newest: dict[tuple[str, str, str], Kept] = {}
+    """One model's results from its sets, oldest first.
+
+    Of several results on the same examples, the one with the most K-means runs counts, then the
+    newest.
+    """
+    same: dict[tuple[str, str, str], list[Kept]] = {}
     for one in kept:
-        newest.pop((one.suite, one.set, one.digest), None)
-        newest[one.suite, one.set, one.digest] = one
-    parts = list(newest.values())
-    last = parts[-1]
+        same.setdefault((one.suite, one.set, one.digest), []).append(one)
+    parts = [max(group, key=lambda one: (one.runs, one.date)) for group in same.values()]
+    last = max(parts, key=lambda one: one.date)
     results = Results(last.name, dict(last.model), dict(last.record))
     names = [(one.suite, one.set) for one in parts]
     for one in sorted(parts, key=_place):

@@ -9,14 +9,15 @@ from clusterns.evaluation.results.results import (
     LOWER_IS_BETTER,
     Results,
     SuiteResult,
+    average,
 )
 from clusterns.tables import Table
 
 AVERAGE = "Avg."
 TITLES = {
     "sts": "STS (Spearman x100)",
-    "transfer": "Transfer (accuracy)",
-    "clustering": "Clustering (accuracy; DBpedia: AMI x100)",
+    "transfer": "Transfer (accuracy x100)",
+    "clustering": "Clustering (clustering accuracy x100; DBpedia: AMI x100)",
     "geometry": "Geometry (lower is better)",
     "own": "Own sets",
     "mteb": "MTEB (main score x100)",
@@ -58,32 +59,40 @@ def suite_table(
 def _add_average(
     table: Table, suite: str, models: Sequence[tuple[str, SuiteResult]], published: Published
 ) -> None:
-    """Append the mean over the sets that all models have; DBpedia's AMI stays out of it.
-
-    A published row keeps its printed average where that is over the same sets.
-    """
-    names = [name for name in table.columns if not name.startswith("DBpedia")]
-    shared = [name for name in names if all(name in result.sets for _, result in models)]
-    places = [table.columns.index(name) for name in shared]
-    if not places:
+    """Append the average, where any model has all of its sets; the paper prints its own."""
+    averages = [
+        average(suite, {name: one.value for name, one in result.sets.items()})
+        for _, result in models
+    ]
+    if not any(value is not None for value in averages):
         return
+    averages[:0] = [
+        numbers.get(AVERAGE)
+        for numbers in published.values()
+        if any(name in numbers for name in table.columns)
+    ]
     table.columns.append(AVERAGE)
-    printed = {f"{label} (paper)": numbers for label, numbers in published.items()}
-    for (label, values), spreads in zip(table.rows, table.spreads, strict=True):
-        numbers = [value for place in places if isinstance(value := values[place], int | float)]
-        average = sum(numbers) / len(numbers) if len(numbers) == len(places) else None
-        if set(printed.get(label, ())) - {"DBpedia"} == {*shared, AVERAGE}:
-            average = printed[label][AVERAGE]
-        values.append(average)
+    for (_, values), spreads, value in zip(table.rows, table.spreads, averages, strict=True):
+        values.append(value)
         spreads.append(None)
-    if shared != names or set(shared) != set(AVERAGED[suite]):
-        table.notes.append(f"{AVERAGE}: over {', '.join(shared)}.")
+    table.notes.append(f"{AVERAGE}: the mean of {', '.join(AVERAGED[suite])}.")
 
 
 def _add_notes(table: Table, models: Sequence[tuple[str, SuiteResult]]) -> None:
     missing = dict.fromkeys(name for _, result in models for name in result.missing)
     if missing:
         table.notes.append(f"Not evaluated: {', '.join(missing)}.")
+    runs = sorted(
+        {
+            int(result.settings.get("kmeans_seeds", 0))
+            for _, result in models
+            if any(one.spread is not None for one in result.sets.values())
+        }
+    )
+    if runs:
+        table.notes.append(
+            f"±: standard deviation over {' or '.join(str(n) for n in runs if n)} K-means runs."
+        )
     cut: dict[str, float] = {}
     for _, result in models:
         for name, one in result.sets.items():
