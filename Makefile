@@ -2,17 +2,22 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Tests that share a costly fixture stay on one worker, see tests/conftest.py.
+PYTEST := OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/pytest -q -n auto --dist loadgroup
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: quickstart test lint docs bench mutants oldest clean
+.PHONY: quickstart test test-all lint docs bench mutants oldest clean
 
 quickstart: $(VENV)/.run  ## train on the docstrings of this environment, prove it, search it
 	$(BIN)/clusterns quickstart --again
 	$(BIN)/clusterns search runs/quickstart "sort an array along an axis"
 	@echo "See all of it in the browser: $(BIN)/clusterns explore runs/quickstart --against base"
 
-test: $(VENV)/.dev  ## run the tests
-	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/pytest -q -n auto
+test: $(VENV)/.dev  ## run the tests that are not slow
+	$(PYTEST) -m "not slow"
+
+test-all: test  ## run all tests
+	$(PYTEST) -m slow
 
 lint: $(VENV)/.dev  ## style, types, and the one direction of imports
 	$(BIN)/ruff check .
@@ -31,7 +36,7 @@ mutants: .venv-mutants/.done  ## change the maths in small ways; list the change
 	.venv-mutants/bin/mutmut results
 
 oldest: .venv-oldest/.done  ## run the tests with the oldest versions that pyproject.toml allows
-	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false .venv-oldest/bin/pytest -q -n auto
+	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false .venv-oldest/bin/pytest -q -n auto --dist loadgroup
 
 clean:  ## remove everything that was built
 	rm -rf $(VENV) .venv-mutants .venv-oldest mutants build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

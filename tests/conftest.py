@@ -10,7 +10,45 @@ from pathlib import Path
 
 import pytest
 
-from tests.hash_encoder import HashEncoder
+# Read once, when the library is first imported: no test asks the Hub.
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+from tests.helpers.commands import LightPrograms
+from tests.helpers.hash_encoder import HashEncoder
+from tests.helpers.texts import sentences
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests that share a module's fixture on one worker, which then makes it once."""
+    for item in items:
+        found = item._fixtureinfo.name2fixturedefs.values() if hasattr(item, "_fixtureinfo") else ()
+        shared = any(each.scope in ("module", "class") for chain in found for each in chain)
+        if shared and item.get_closest_marker("xdist_group") is None:
+            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _session_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cache of the session's own: what the user has cached decides no test."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CLUSTERNS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache for this test alone; the folder appears once something is kept."""
+    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture(scope="session")
+def light() -> Iterator[LightPrograms]:
+    """Runs commands that are to end before anything heavy is imported."""
+    programs = LightPrograms()
+    yield programs
+    programs.close()
 
 
 @pytest.fixture(scope="session")
@@ -31,56 +69,44 @@ def shared_models(shared_data: Path) -> Path:
     return folder
 
 
-FAMILIES = {
-    "bert": ("BertConfig", "BertForMaskedLM"),
-    "roberta": ("RobertaConfig", "RobertaForMaskedLM"),
-    "distilbert": ("DistilBertConfig", "DistilBertForMaskedLM"),
-    "mpnet": ("MPNetConfig", "MPNetForMaskedLM"),
-    "modernbert": ("ModernBertConfig", "ModernBertForMaskedLM"),
-}
-
-
-@pytest.fixture(scope="session", params=FAMILIES)
+@pytest.fixture(scope="session", params=["bert", "roberta", "distilbert", "mpnet", "modernbert"])
 def tiny_base(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny random encoder of each supported family, saved with a tokenizer."""
+    from tests.helpers.models import make_tiny_base
+
     return make_tiny_base(request.param, tmp_path_factory.mktemp(request.param))
 
 
 @pytest.fixture(scope="session")
 def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny random BERT, for what does not depend on the family."""
+    from tests.helpers.models import make_tiny_base
+
     return make_tiny_base("bert", tmp_path_factory.mktemp("tiny_bert"))
 
 
-def make_tiny_base(family: str, folder: Path) -> Path:
-    """Save a random two-layer masked-LM of ``family`` with minibert's vocabulary."""
-    import torch
-    import transformers
-    from transformers import PreTrainedTokenizerFast
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """A file of 200 random sentences."""
+    path = tmp_path / "corpus.txt"
+    path.write_text("\n".join(sentences(200)))
+    return path
 
-    from clusterns.encoder.base import minibert_folder
 
-    tokenizer = PreTrainedTokenizerFast(
-        tokenizer_file=str(minibert_folder() / "tokenizer.json"),
-        pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
-        mask_token="[MASK]", model_max_length=64,
-    )  # fmt: skip
-    config_name, model_name = FAMILIES[family]
-    sizes = {
-        "vocab_size": len(tokenizer), "hidden_size": 32, "num_hidden_layers": 2,
-        "num_attention_heads": 2, "intermediate_size": 64, "max_position_embeddings": 80,
-        "pad_token_id": tokenizer.pad_token_id, "bos_token_id": tokenizer.cls_token_id,
-        "eos_token_id": tokenizer.sep_token_id, "cls_token_id": tokenizer.cls_token_id,
-        "sep_token_id": tokenizer.sep_token_id,
-    }  # fmt: skip
-    if family == "distilbert":
-        sizes = {"vocab_size": len(tokenizer), "dim": 32, "n_layers": 2, "n_heads": 2,
-                 "hidden_dim": 64, "max_position_embeddings": 80, "pad_token_id": 0}  # fmt: skip
-    torch.manual_seed(0)
-    model = getattr(transformers, model_name)(getattr(transformers, config_name)(**sizes))
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+SMALL_RUN = {"batch_size": 16, "clusters": 4, "start_step": 2, "max_steps": 4, "eval_steps": 2}
+
+
+@pytest.fixture(scope="session")
+def tiny_run(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run of four steps: copy it before you change it."""
+    from clusterns import train
+
+    folder = tmp_path_factory.mktemp("tiny_run")
+    (folder / "corpus.txt").write_text("\n".join(sentences(200)))
+    run = train(
+        folder / "corpus.txt", folder / "run", base=tiny_bert, settings=SMALL_RUN, quiet=True
+    )
+    return run.path
 
 
 @pytest.fixture(scope="module")

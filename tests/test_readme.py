@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 import runpy
 from pathlib import Path
@@ -10,27 +9,22 @@ from pathlib import Path
 import pytest
 from sentence_transformers import SentenceTransformer
 
+from tests.helpers.texts import sentences
+
 README = Path(__file__).parents[1] / "README.md"
-WORDS = "river town music cell planet engine king harbour winter protein market song law".split()
 
 
 def scripts() -> list[str]:
     return re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
 
 
-def corpus(count: int, words: int) -> list[str]:
-    generator = random.Random(0)
-    return [" ".join(generator.choices(WORDS, k=words)) for _ in range(count)]
-
-
 def test_the_readmes_script_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (script,) = (each for each in scripts() if "Trainer(" in each)
     assert len(script.strip().splitlines()) <= 15
-    lines = corpus(70, words=5)
+    lines = sentences(70, words=(5, 5))
     (tmp_path / "corpus.txt").write_text("\n".join(lines))
     (tmp_path / "script.py").write_text(script)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     names = runpy.run_path("script.py")
     assert names["loss"].centroids.step == 3 * 2  # three epochs of two whole batches
     model = SentenceTransformer("runs/script/model")
@@ -41,10 +35,8 @@ def test_the_readmes_functions_do_what_the_commands_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (script,) = (each for each in scripts() if "encode(" in each)
-    (tmp_path / "corpus.txt").write_text("\n".join(corpus(300, words=8)))
+    (tmp_path / "corpus.txt").write_text("\n".join(sentences(300, words=(8, 8))))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
     exec(
         script.replace('{"max_steps": 200}', '{"max_steps": 2, "batch_size": 8, "clusters": 4}'), {}
     )

@@ -79,8 +79,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
+def corpus(tmp_path: Path, cache: Path) -> Path:
     path = tmp_path / "titles.csv"
     path.write_text("title\n" + "\n".join(lines(500, seed=1)[0]) + "\n")
     return path
@@ -165,10 +164,7 @@ def documents(path: Path) -> Path:
     return path
 
 
-def test_search_learns_from_paragraphs(
-    good: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
+def test_search_learns_from_paragraphs(good: Path, tmp_path: Path, cache: Path) -> None:
     text = documents(tmp_path / "manual.txt")
     run = adapt(
         text, tmp_path / "run", base=good, purpose="search", quiet=True,

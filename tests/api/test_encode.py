@@ -20,9 +20,8 @@ TEXTS = ["a river runs through the town", "music and song", "the planet is a cel
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def place(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
     (tmp_path / "corpus.txt").write_text("\n".join(TEXTS) + "\n")
     return tmp_path
 

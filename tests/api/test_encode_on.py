@@ -43,6 +43,7 @@ def kill_a_worker(output: Path, killed: list[int]) -> None:
     os.kill(killed[0], signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_ray_worker_killed_in_the_middle_changes_nothing(
     ray_place: Path, tiny_bert: Path, corpus: Path, tmp_path: Path, capsys
 ) -> None:

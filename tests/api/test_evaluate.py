@@ -17,8 +17,8 @@ OF_THE_COMMAND = {"output", "as_json"}
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
+def _empty_cache(cache: Path) -> None:
+    """No test finds what another one has computed."""
 
 
 def test_the_example_of_the_docstring_runs(

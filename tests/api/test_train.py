@@ -19,24 +19,14 @@ from clusterns.encoder.base import load_base
 from clusterns.errors import UserError
 from clusterns.training.build import training_rows
 from clusterns.training.recipe import load_recipe, recipe_names
+from tests.helpers.texts import WORDS
 
-WORDS = "river town music cell planet engine king harbour winter protein market song law".split()
 SMALL = {"batch_size": 16, "clusters": 4, "max_steps": 2, "eval_steps": 2}
 
 
 @pytest.fixture(autouse=True)
-def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-
-
-@pytest.fixture
-def corpus(tmp_path: Path) -> Path:
-    generator = random.Random(0)
-    lines = [" ".join(generator.choices(WORDS, k=generator.randint(6, 12))) for _ in range(200)]
-    path = tmp_path / "corpus.txt"
-    path.write_text("\n".join(lines))
-    return path
+def _empty_cache(cache: Path) -> None:
+    """No test finds what another one has read."""
 
 
 def test_a_call_trains_as_the_command_does(

@@ -7,7 +7,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from clusterns.encoder.base import load_base
-from tests.cli.test_train import Run, run  # noqa: F401 - a fixture
+from tests.helpers.commands import run_cli
 
 TITLES = [f"{what} of {whose} number {n}" for n in range(40) for what, whose in (
     ("price", "a house"), ("song", "the singer"), ("orbit", "a planet"), ("goal", "our team"),
@@ -28,9 +28,9 @@ def titles(tmp_path: Path) -> Path:
     return path
 
 
-def test_titles_of_a_csv(run: Run, model: Path, titles: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_titles_of_a_csv(model: Path, titles: Path, tmp_path: Path) -> None:
     output = tmp_path / "run"
-    code, out, err = run(
+    code, out, err = run_cli(
         "adapt", titles, "--column", "title", "--base", model, "--output", output, "--keep", "0.5",
     )  # fmt: skip
     assert code == 0, err
@@ -45,7 +45,7 @@ def test_titles_of_a_csv(run: Run, model: Path, titles: Path, tmp_path: Path) ->
     assert f"{facts['share']:.0%} of the way" in out
     assert SentenceTransformer(str(output / "model")).encode(["a title"]).shape == (1, 32)
     # Once more is no new run; the finished one is found.
-    code, out, err = run("adapt", "--output", output, "--resume", "--no-report")
+    code, out, err = run_cli("adapt", "--output", output, "--resume", "--no-report")
     assert code == 0, err
     assert "is finished" in err
     assert f"{facts['share']:.0%} of the way" in out
@@ -65,22 +65,23 @@ def test_titles_of_a_csv(run: Run, model: Path, titles: Path, tmp_path: Path) ->
 def test_bad_input_is_one_sentence_and_leaves_nothing(
     arguments: list[str],
     message: str,
-    run: Run,  # noqa: F811
     model: Path,
     titles: Path,
     tmp_path: Path,
 ) -> None:
     places = {"MODEL": str(model), "RUN": str(tmp_path / "run")}
     column = [] if "--column" in arguments else ["--column", "title"]
-    code, _, err = run("adapt", titles, *column, *(places.get(each, each) for each in arguments))
+    code, _, err = run_cli(
+        "adapt", titles, *column, *(places.get(each, each) for each in arguments)
+    )
     assert code == 2
     assert message in err
     assert "Traceback" not in err
     assert not (tmp_path / "run").exists()
 
 
-def test_training_a_sentence_encoder_points_here(run: Run, model: Path, titles: Path) -> None:  # noqa: F811
-    code, _, err = run(
+def test_training_a_sentence_encoder_points_here(model: Path, titles: Path) -> None:
+    code, _, err = run_cli(
         "train",
         titles,
         "--column",

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,30 +8,15 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from clusterns.cli import main
 from clusterns.vectors import encode as encoding
 from clusterns.vectors.models import load_model
+from tests.helpers.commands import Ran, run_cli
 
-Run = Callable[..., tuple[int, str, str]]
 TEXTS = ["a river", "the town " * 60, "", "music and song", "a river"]
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run the program in this process; gives exit code, stdout and stderr."""
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-
-    def call(*arguments: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["clusterns", "encode", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
+def run(*arguments: object) -> Ran:
+    return run_cli("encode", *arguments)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +42,7 @@ def opened(snippet: str) -> Any:
 
 @pytest.mark.parametrize("form", ["parquet", "npy"])
 def test_the_printed_lines_open_what_was_written(
-    form: str, run: Run, corpus: Path, model: Path, tmp_path: Path
+    form: str, corpus: Path, model: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "out"
     code, out, err = run(
@@ -79,9 +63,7 @@ def test_the_printed_lines_open_what_was_written(
     np.testing.assert_allclose(vectors, expected, atol=1e-5)
 
 
-def test_shares_say_what_is_still_to_come(
-    run: Run, corpus: Path, model: Path, tmp_path: Path
-) -> None:
+def test_shares_say_what_is_still_to_come(corpus: Path, model: Path, tmp_path: Path) -> None:
     arguments = [model, corpus, "--output", tmp_path / "out", "--shard-size", 1]
     arguments += ["--column", "body", "--id-column", "key"]
     code, out, err = run(*arguments, "--shard", "1/3")
@@ -95,7 +77,7 @@ def test_shares_say_what_is_still_to_come(
 
 
 def test_a_stop_says_how_to_go_on(
-    run: Run, corpus: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    corpus: Path, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stopped(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -123,7 +105,7 @@ def test_a_stop_says_how_to_go_on(
     ],
 )
 def test_bad_input_is_one_sentence_and_nothing_is_written(
-    options: list[str], says: str, run: Run, corpus: Path, model: Path, tmp_path: Path
+    options: list[str], says: str, corpus: Path, model: Path, tmp_path: Path
 ) -> None:
     code, out, err = run(model, corpus, "--output", tmp_path / "out", *options)
     assert (code, out) == (2, "")
@@ -133,7 +115,7 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(
 
 
 def test_another_model_is_refused(
-    run: Run, corpus: Path, model: Path, tiny_bert: Path, tmp_path: Path
+    corpus: Path, model: Path, tiny_bert: Path, tmp_path: Path
 ) -> None:
     arguments = [corpus, "--output", tmp_path / "out", "--column", "body"]
     assert run(model, *arguments)[0] == 0
@@ -144,9 +126,7 @@ def test_another_model_is_refused(
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
 
 
-def test_the_model_came_as_an_option_before(
-    run: Run, corpus: Path, model: Path, tmp_path: Path
-) -> None:
+def test_the_model_came_as_an_option_before(corpus: Path, model: Path, tmp_path: Path) -> None:
     arguments = ["--output", tmp_path / "out", "--column", "body"]
     assert run(corpus, "--model", model, *arguments)[0] == 0
     code, _, err = run(model, corpus, *arguments)
@@ -157,14 +137,14 @@ def test_the_model_came_as_an_option_before(
     assert "name the text as well: clusterns encode MODEL CORPUS --output DIR" in err
 
 
-def test_quiet_leaves_the_result(run: Run, corpus: Path, model: Path, tmp_path: Path) -> None:
+def test_quiet_leaves_the_result(corpus: Path, model: Path, tmp_path: Path) -> None:
     code, out, err = run(model, corpus, "--output", tmp_path / "o", "--column", "body", "--quiet")
     assert (code, err) == (0, "")
     assert out.startswith("5 texts in 1 parquet shards")
 
 
 def test_prompt_and_first_numbers_reach_the_vectors(
-    run: Run, corpus: Path, tiny_bert: Path, tmp_path: Path
+    corpus: Path, tiny_bert: Path, tmp_path: Path
 ) -> None:
     plain = load_model(str(tiny_bert), "mean", device="cpu")
     plain.prompts = {"title": "a title: "}
@@ -179,7 +159,7 @@ def test_prompt_and_first_numbers_reach_the_vectors(
     assert not list((tmp_path / "o").glob("texts-*"))
 
 
-def test_help_teaches(run: Run) -> None:
+def test_help_teaches() -> None:
     code, out, _ = run("--help")
     assert code == 0
     for words in ("--shard", "--precision", "--id-column", "the same command again"):

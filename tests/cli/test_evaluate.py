@@ -3,8 +3,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,12 +11,14 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from clusterns.cli import app as command_line
 from clusterns.cli.evaluate import evaluate
 from clusterns.errors import UserError
 from clusterns.evaluation.data import hub
 from clusterns.evaluation.plan import Job
 from clusterns.evaluation.results.results import Results
 from clusterns.evaluation.results.store import read_results
+from tests.helpers.commands import LightPrograms, Program
 
 app = typer.Typer()
 app.command()(evaluate)
@@ -30,8 +31,8 @@ def run(*arguments: object) -> str:
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path_factory.mktemp("cache")))
+def _empty_cache(cache: Path) -> None:
+    """What another test has computed is not kept for this one."""
 
 
 @pytest.fixture
@@ -142,24 +143,25 @@ def test_an_evaluation_goes_on_where_it_was(
     assert done == ["queries", "pairs", "texts", "queries"]
 
 
-KILLED = """
-import os, signal, sys
-from clusterns.cli import app
-from clusterns.evaluation import suites
-compute, done = suites.run_job, []
-def run_job(bench, job):
-    if len(done) == 2:
-        os.kill(os.getpid(), signal.SIGKILL)
-    done.append(job)
-    return compute(bench, job)
-suites.run_job = run_job
-app(sys.argv[1:])
-"""
+def killed_after_two(arguments: list[str]) -> None:
+    """``clusterns evaluate``, killed before its third set."""
+    from clusterns.evaluation import suites
+
+    compute, done = suites.run_job, []
+
+    def run_job(bench: object, job: Job) -> object:
+        if len(done) == 2:
+            os.kill(os.getpid(), signal.SIGKILL)
+        done.append(job)
+        return compute(bench, job)  # type: ignore[arg-type]
+
+    suites.run_job = run_job  # type: ignore[assignment]
+    command_line(["evaluate", *arguments])
 
 
 def test_a_killed_evaluation_goes_on(vectors: Path, own: list[object]) -> None:
-    asked = [sys.executable, "-c", KILLED, "evaluate", vectors, *own]
-    assert subprocess.run([str(part) for part in asked], capture_output=True).returncode == -9
+    program = Program(killed_after_two, [str(part) for part in (vectors, *own)])
+    assert program.wait() == -signal.SIGKILL
     shown = run(vectors, *own)
     assert (shown.count("kept"), shown.count("will run")) == (2, 1)
 
@@ -287,9 +289,6 @@ def test_help_explains_every_option() -> None:
         assert option in shown
 
 
-HEAVY = "torch", "transformers", "datasets", "sklearn", "scipy", "pandas", "sentence_transformers"
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -300,20 +299,12 @@ HEAVY = "torch", "transformers", "datasets", "sklearn", "scipy", "pandas", "sent
         ["data", "fetch", "--sha256", "12"],
     ],
 )
-def test_refusals_load_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
-    program = (
-        "import sys\nfrom clusterns.cli import app\n"
-        "from clusterns.errors import UserError\n"
-        "try:\n    app(sys.argv[1:])\nexcept (UserError, SystemExit) as error:\n"
-        f"    print('LOADED', [m for m in {HEAVY} if m in sys.modules], type(error).__name__)\n"
-    )
+def test_refusals_load_nothing_heavy(
+    arguments: list[str], tmp_path: Path, light: LightPrograms
+) -> None:
     (tmp_path / "bad.csv").write_text("sentence1,sentence2,score\na,b,much\n")
-    nowhere = {"HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": str(tmp_path), "CLUSTERNS_DATA": ""}
-    ended = subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env={**os.environ, **nowhere},
-    )
-    assert "LOADED [] UserError" in ended.stdout, ended.stdout + ended.stderr
+    nowhere = {"HF_HUB_CACHE": str(tmp_path), "CLUSTERNS_DATA": ""}
+    found = light.run(*arguments, cwd=tmp_path, **nowhere)
+    assert (found.code, found.heavy) == (2, set()), found.err
+    assert "error: " in found.err
+    assert "Traceback" not in found.err

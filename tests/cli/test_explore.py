@@ -9,13 +9,12 @@ from typer.testing import CliRunner
 
 from clusterns.cli import app
 from clusterns.errors import UserError
-from tests.explore.conftest import NASTY, subject_texts
+from tests.helpers.texts import NASTY, subject_texts
 
 
 @pytest.fixture
-def corpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def corpus(tmp_path: Path, cache: Path) -> Path:
     """Sentences with two that come again, an empty line, and hostile ones."""
-    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache" / "corpus"))
     some = subject_texts(30)
     path = tmp_path / "corpus.txt"
     path.write_text("\n".join([*some, "", some[0], *NASTY[:9], some[4], some[0]]) + "\n", "utf-8")

@@ -1,51 +1,20 @@
 """What needs no model answers before one could be loaded.
 
-Each command runs in a process of its own, which says at its end what it has imported.
+Each command runs in a fork of an interpreter that has imported the command line only.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from typer.main import get_command
 
 from clusterns.cli import app
+from tests.helpers.commands import LightPrograms
 
-HEAVY = {
-    "torch", "transformers", "datasets", "sklearn", "scipy", "pandas", "sentence_transformers",
-}  # fmt: skip
-PROGRAM = """
-import atexit, os, sys
-def tell():
-    print("\\n<modules>" + " ".join(sys.modules), file=sys.stderr)
-atexit.register(tell)
-from clusterns.cli import main
-main()
-"""
-
-
-def run(*arguments: str | Path, cwd: Path, **environment: str) -> tuple[int, str, str, set[str]]:
-    """Exit code, stdout, stderr and the imported packages."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env={
-            **os.environ,
-            "HF_HUB_OFFLINE": "1",
-            "COLUMNS": "200",
-            # The shell is named, not found out: whoever runs the tests may have none of typer's.
-            "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1",
-            **environment,
-        },
-    )
-    said, _, modules = done.stderr.partition("<modules>")
-    return done.returncode, done.stdout, said, {name.split(".")[0] for name in modules.split()}
+# The shell is named, not found out: whoever runs the tests may have none of typer's.
+SHELL = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
 
 
 @pytest.fixture(scope="module")
@@ -83,20 +52,24 @@ ANSWERS = [
 
 @pytest.mark.parametrize(("arguments", "says"), ANSWERS, ids=[" ".join(a) for a, _ in ANSWERS])
 def test_what_is_answered_without_anything_heavy(
-    arguments: list[str], says: str, place: Path
+    arguments: list[str], says: str, place: Path, light: LightPrograms
 ) -> None:
-    code, out, said, modules = run(*arguments, cwd=place)
+    code, out, said, heavy = light.run(*arguments, cwd=place, **SHELL)
     assert says in out + said
     assert code == (0 if arguments else 2), said
-    assert not HEAVY & modules
+    assert not heavy
 
 
-def test_completion_names_the_commands(place: Path) -> None:
-    _, out, said, modules = run(
-        cwd=place, _CLUSTERNS_COMPLETE="complete_bash", COMP_WORDS="clusterns en", COMP_CWORD="1"
+def test_completion_names_the_commands(place: Path, light: LightPrograms) -> None:
+    _, out, said, heavy = light.run(
+        cwd=place,
+        **SHELL,
+        _CLUSTERNS_COMPLETE="complete_bash",
+        COMP_WORDS="clusterns en",
+        COMP_CWORD="1",
     )
     assert out.split() == ["encode"], said
-    assert not HEAVY & modules
+    assert not heavy
 
 
 REFUSALS = [
@@ -167,13 +140,13 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("arguments", "says"), REFUSALS, ids=[" ".join(a) for a, _ in REFUSALS])
 def test_what_is_refused_without_anything_heavy(
-    arguments: list[str], says: str, place: Path
+    arguments: list[str], says: str, place: Path, light: LightPrograms
 ) -> None:
     before = sorted(place.rglob("*"))
-    code, out, said, modules = run(*arguments, cwd=place)
+    code, out, said, heavy = light.run(*arguments, cwd=place, **SHELL)
     assert code == 2, said
     assert says in " ".join(said.split())
     assert "Traceback" not in said
     assert out == ""
-    assert not HEAVY & modules
+    assert not heavy
     assert sorted(place.rglob("*")) == before

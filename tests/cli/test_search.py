@@ -6,30 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from clusterns.cli import main
 from clusterns.vectors.models import load_model
+from tests.helpers.commands import Ran, run_cli
 
-Run = Callable[..., tuple[int, str, str]]
+Run = Callable[..., Ran]
 TEXTS = ["a river", "the [/old] town", "music and song", "a winter market"]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Run the program in this process; gives exit code, stdout and stderr."""
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
-
-    def call(*arguments: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["clusterns", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
+def run(cache: Path) -> Run:
+    return run_cli
 
 
 @pytest.fixture

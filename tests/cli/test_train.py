@@ -2,10 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
-import random
 import resource
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,37 +10,22 @@ import pytest
 import yaml
 from sentence_transformers import SentenceTransformer
 
-from clusterns.cli import main
 from clusterns.encoder.base import load_base
+from tests.helpers.commands import LightPrograms, Ran, run_cli
+from tests.helpers.texts import sentences
 
-WORDS = "river town music cell planet engine king harbour winter protein market song law".split()
-Run = Callable[..., tuple[int, str, str]]
+Run = Callable[..., Ran]
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Run:
-    """Run the program in this process; gives exit code, stdout and stderr."""
-    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+def run(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.delenv("CLUSTERNS_DATA", raising=False)
-
-    def call(*arguments: str | Path) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["clusterns", *map(str, arguments)])
-        code = 0
-        try:
-            main()
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
+    return run_cli
 
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    generator = random.Random(0)
-    lines = [" ".join(generator.choices(WORDS, k=generator.randint(6, 12))) for _ in range(200)]
+    lines = sentences(200)
     path = tmp_path / "corpus.txt"
     path.write_text("\n".join([*lines, "", "x", lines[0], "12 34 56"]))
     return path
@@ -231,19 +213,6 @@ def test_a_bad_call_is_one_sentence_and_exit_code_2(
     assert not (tmp_path / "run").exists()
 
 
-LIGHT = """
-import sys
-from clusterns.cli import main
-sys.argv = ["clusterns", *sys.argv[1:]]
-try:
-    main()
-except SystemExit as stop:
-    code = stop.code
-heavy = "torch transformers datasets sklearn scipy pandas sentence_transformers".split()
-print(code, [name for name in heavy if name in sys.modules])
-"""
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -269,15 +238,13 @@ print(code, [name for name in heavy if name in sys.modules])
     ids=" ".join,
 )
 def test_what_is_wrong_is_said_before_anything_heavy_is_loaded(
-    arguments: list[str], corpus: Path, tmp_path: Path
+    arguments: list[str], corpus: Path, tmp_path: Path, light: LightPrograms
 ) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("x")
-    done = subprocess.run(
-        [sys.executable, "-c", LIGHT, *arguments], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.stdout == "2 []\n", done.stderr
-    assert done.stderr.startswith("error: ")
+    found = light.run(*arguments, cwd=tmp_path)
+    assert (found.code, found.out, found.heavy) == (2, "", set()), found.err
+    assert found.err.startswith("error: ")
     assert not (tmp_path / "run").exists()
 
 

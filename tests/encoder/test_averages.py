@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoTokenizer
 
 from clusterns.encoder.averages import averaged_encoder
@@ -14,6 +12,7 @@ from clusterns.encoder.base import load_base
 from clusterns.encoder.settings import Average
 from clusterns.encoder.word_vectors import load_word_vectors
 from clusterns.errors import UserError
+from tests.helpers.models import open_plain
 
 SENTENCES = ["A cat sat on the mat.", "Dogs."]
 
@@ -34,7 +33,7 @@ def test_layer_averages_of_each_family(
     chosen = torch.stack([states[layer] for layer in layers]).mean(dim=0)
     expected = ((chosen * mask).sum(1) / mask.sum(1)).numpy()
     averaged_encoder(str(tiny_base), average).save(str(tmp_path))
-    assert opened(tmp_path).encode(SENTENCES) == pytest.approx(expected, abs=1e-5)
+    assert open_plain(tmp_path).encode(SENTENCES) == pytest.approx(expected, abs=1e-5)
 
 
 def test_cls_of_a_sentence_transformer_takes_its_encoder(tmp_path: Path) -> None:
@@ -59,15 +58,8 @@ def test_word_vectors_with_blanks_and_stop_words(tmp_path: Path) -> None:
     np.testing.assert_array_equal(model[0].emb_layer.weight[1:], [[1, 0], [7, 7], [8, 8], [3, 4]])
     model.save(str(tmp_path / "model"))
     np.testing.assert_allclose(
-        opened(tmp_path / "model").encode(["the cat", "dog", ""]), [[2, 2], [0, 0], [0, 0]]
+        open_plain(tmp_path / "model").encode(["the cat", "dog", ""]), [[2, 2], [0, 0], [0, 0]]
     )
-
-
-def opened(path: Path) -> SentenceTransformer:
-    """The saved model in plain Sentence Transformers: all its modules are built in."""
-    modules = json.loads((path / "modules.json").read_text("utf-8"))
-    assert all(module["type"].startswith("sentence_transformers.") for module in modules)
-    return SentenceTransformer(str(path))
 
 
 def test_stop_words_are_left_out_where_asked(tmp_path: Path) -> None:

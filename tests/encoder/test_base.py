@@ -165,10 +165,7 @@ def test_the_final_model_has_no_head_and_opens_without_this_package(
     )
 
 
-def test_a_base_that_cannot_be_found_names_what_can_be_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+def test_a_base_that_cannot_be_found_names_what_can_be_used(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="--base minibert"):
         resolve_base("nobody/nothing")
     with pytest.raises(UserError, match=r"without config\.json"):

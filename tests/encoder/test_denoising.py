@@ -22,7 +22,7 @@ from clusterns.losses.masked_lm import MaskedLanguageModelling
 from clusterns.losses.tokenised import stack_views
 from clusterns.views.prompting import TemplatedViews, TemplateTokens
 from clusterns.views.template import template_pair
-from tests.conftest import make_tiny_base
+from tests.helpers.models import make_tiny_base
 
 TEXTS = [
     "a cat sat on the mat",

@@ -12,14 +12,8 @@ from clusterns.encoder.flow import Flow
 from clusterns.encoder.flow_layers import flow_layers
 from clusterns.encoder.whitening import Moments, whitening
 from clusterns.errors import UserError
-from tests.encoder.test_averages import opened
-
-WORDS = "one two three red green blue cat dog house tree runs sits big small old new".split()
-
-
-def corpus(count: int, seed: int = 0) -> list[str]:
-    generator = np.random.default_rng(seed)
-    return [" ".join(generator.choice(WORDS, size=6)) for _ in range(count)]
+from tests.helpers.models import open_plain
+from tests.helpers.texts import sentences
 
 
 def correlated(count: int, dimension: int, seed: int = 0) -> torch.Tensor:
@@ -67,30 +61,30 @@ def test_the_kept_directions_are_those_of_the_largest_variance() -> None:
 
 def test_whitened_minibert_opens_anywhere(tmp_path: Path) -> None:
     base = averaged_encoder("minibert", "mean")
-    sentences = corpus(400)
-    model = whiten(base, sentences, max_length=32, quiet=True)
+    corpus = sentences(400)
+    model = whiten(base, corpus, max_length=32, quiet=True)
     kept = model.get_embedding_dimension()
     assert 150 < kept < 256, "the last layer norm takes one direction, and hides some"
     with torch.no_grad():
-        features = model.preprocess(sentences)
+        features = model.preprocess(corpus)
         for module in list(model)[:-1]:
             features = module(features)
     white = features["sentence_embedding"]
     np.testing.assert_allclose(np.cov(white.T), np.eye(kept), atol=1e-2)
     model.save(str(tmp_path))
     np.testing.assert_allclose(
-        opened(tmp_path).encode(sentences[:3]), model.encode(sentences[:3]), atol=1e-6
+        open_plain(tmp_path).encode(corpus[:3]), model.encode(corpus[:3]), atol=1e-6
     )
 
 
 def test_refusals(tiny_bert: Path) -> None:
     base = averaged_encoder(str(tiny_bert), "mean")
     with pytest.raises(UserError, match="32 sentences cannot tell the covariance of 32 dim"):
-        whiten(base, corpus(32), quiet=True)
+        whiten(base, sentences(32), quiet=True)
     with pytest.raises(UserError, match="dimensions = 33 is more than the 32"):
-        whiten(base, corpus(64), 33, quiet=True)
+        whiten(base, sentences(64), 33, quiet=True)
     with pytest.raises(UserError, match="100 sentences are too few for a flow in batches of 64"):
-        fit_flow(base, corpus(100), quiet=True)
+        fit_flow(base, sentences(100), quiet=True)
 
 
 def a_flow(dimension: int = 16) -> Flow:
@@ -146,16 +140,16 @@ def test_fitted_flow_is_likelier_repeatable_and_opens_anywhere(
     tmp_path: Path, tiny_bert: Path
 ) -> None:
     base = averaged_encoder(str(tiny_bert), "first-last-avg")
-    sentences = corpus(640)
-    model = fit_flow(base, sentences, batch_size=32, quiet=True)
-    again = fit_flow(base, sentences, batch_size=32, quiet=True)
-    np.testing.assert_array_equal(model.encode(sentences[:5]), again.encode(sentences[:5]))
-    other = fit_flow(base, sentences, batch_size=32, seed=1, quiet=True)
-    assert np.abs(model.encode(sentences[:5]) - other.encode(sentences[:5])).max() > 1e-3
+    corpus = sentences(640)
+    model = fit_flow(base, corpus, batch_size=32, quiet=True)
+    again = fit_flow(base, corpus, batch_size=32, quiet=True)
+    np.testing.assert_array_equal(model.encode(corpus[:5]), again.encode(corpus[:5]))
+    other = fit_flow(base, corpus, batch_size=32, seed=1, quiet=True)
+    assert np.abs(model.encode(corpus[:5]) - other.encode(corpus[:5])).max() > 1e-3
     model.save(str(tmp_path))
-    vectors = model.encode(sentences)
-    np.testing.assert_allclose(opened(tmp_path).encode(sentences), vectors, atol=1e-5)
-    assert base.encode(sentences).std(0).max() < 0.3 < vectors.std(0).min()
+    vectors = model.encode(corpus)
+    np.testing.assert_allclose(open_plain(tmp_path).encode(corpus), vectors, atol=1e-5)
+    assert base.encode(corpus).std(0).max() < 0.3 < vectors.std(0).min()
 
 
 def test_flow_gets_likelier() -> None:

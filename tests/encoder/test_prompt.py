@@ -15,7 +15,7 @@ from clusterns.encoder.base import load_base, minibert_folder
 from clusterns.encoder.prompt import prompt_encoder
 from clusterns.errors import UserError
 from clusterns.views.template import PUBLISHED
-from tests.conftest import make_tiny_base
+from tests.helpers.models import make_tiny_base
 
 TEXTS = [
     "a cat sat on the mat",

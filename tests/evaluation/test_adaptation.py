@@ -13,7 +13,7 @@ from clusterns.evaluation.adaptation import (
     search_mrr,
 )
 from clusterns.evaluation.scores.halves import halved
-from tests.hash_encoder import HashEncoder
+from tests.helpers.hash_encoder import HashEncoder
 
 TEXTS = [f"sentence number {row} of {row // 2}" for row in range(40)]
 GENERAL = [f"general line {row}" for row in range(30)]

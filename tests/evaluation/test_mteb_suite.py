@@ -11,7 +11,7 @@ from clusterns.evaluation.data.sets import ScoredPairs
 from clusterns.evaluation.evaluators import ScoredPairsEvaluator
 from clusterns.evaluation.mteb_suite import run_mteb
 from clusterns.vectors.models import load_model
-from tests.hash_encoder import HashEncoder
+from tests.helpers.hash_encoder import HashEncoder
 
 
 def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from clusterns.evaluation.plan import find_jobs
 from clusterns.evaluation.results import results
 from clusterns.evaluation.suites import Bench, Outcome, run_job
 from clusterns.vectors.embed import Embedder
-from tests.hash_encoder import HashEncoder
+from tests.helpers.hash_encoder import HashEncoder
 
 WORDS = ["cat", "dog", "tree", "car", "house", "sun", "rain", "book"]
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import random
 import threading
 import time
 from collections.abc import Iterator
@@ -14,34 +13,7 @@ from clusterns.explore.server import listen, server_of
 from clusterns.explore.topics import find_topics
 from clusterns.vectors.index import Index
 from clusterns.vectors.models import load_model
-
-SUBJECTS = {
-    "sea": "harbour ship sailor wave anchor coast tide island".split(),
-    "law": "court judge verdict appeal lawyer witness statute trial".split(),
-    "cell": "protein membrane enzyme nucleus tissue bacteria genome cell".split(),
-}
-NASTY = [
-    "<script>window.pwned = 1</script>",
-    "<img src=x onerror='window.pwned = 1'> and <b>bold</b> &amp; &lt;i&gt;",
-    '"><svg onload="window.pwned=1">',
-    "javascript:alert(1) ${7*7} {{7*7}}",
-    "مرحبا بالعالم هذا نص من اليمين إلى اليسار",
-    "שלום \u202egnorw eb dluow siht\u202c עולם",
-    "emoji 👩‍👩‍👧‍👦 🏳️‍🌈 🇨🇭 👍🏽 in a family",
-    "日本語の文章には空白がありません",
-    "हिन्दी में एक वाक्य है",
-    "control \x07 bell and \x1b[31m red",
-    "long " * 2000,
-    "x" * 10_000,
-    "Zalgo t̷̢̛̖e̶̝͒x̵͇̌t̶̰̔",
-]
-
-
-def subject_texts(count: int = 120) -> list[str]:
-    """Sentences about three subjects, in turn."""
-    generator = random.Random(0)
-    words = list(SUBJECTS.values())
-    return [" ".join(generator.choices(words[i % 3], k=6)) + f" {i}" for i in range(count)]
+from tests.helpers.texts import NASTY, subject_texts
 
 
 @pytest.fixture(scope="session")

@@ -7,19 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
 
 from clusterns.evaluation.data.sets import ScoredPairs
 from clusterns.evaluation.results.bootstrap import enough_rounds
-from clusterns.evaluation.results.results import SetResult
-from clusterns.evaluation.results.store import Kept
 from clusterns.lab.differences import find_differences, least_p, permutation_p
 from clusterns.lab.findings import Line, Outcome
-
-RANDOM = np.random.default_rng(0)
-GOLD = RANDOM.integers(0, 11, size=300) / 2
-TEXTS = [f"text {number}" for number in range(300)]
-PAIRS = ScoredPairs(TEXTS, TEXTS, GOLD, "STS12")
+from tests.lab.answers import GOLD, PAIRS, keep_answers
 
 
 def slow_p(first: list[float], second: list[float]) -> float:
@@ -37,16 +30,6 @@ def test_permutations_of_signs(seeds: int) -> None:
     better = list(range(seeds))
     assert permutation_p([b + 1 + b / 10 for b in better], better) == least_p(seeds) == 2 / 2**seeds
     assert permutation_p([1.0], [0.0]) is None
-
-
-def keep_answers(run: Path, label: str, seed: int, noise: float) -> float:
-    """Keep the answers of a model that says gold and so much noise, and give its score."""
-    random = np.random.default_rng([seed, *label.encode()])
-    answers = (GOLD + noise * random.normal(size=300)).astype(np.float32)
-    found = {"STS12": SetResult(0, "Spearman", 300, 0, digest=PAIRS.digest)}
-    kept = Kept("sts", "STS12", PAIRS.digest, label, {}, {}, {}, found, items={"sts": answers})
-    kept.write(run / "evaluation")
-    return 100 * float(spearmanr(answers, GOLD).statistic)
 
 
 def line(label: str, folder: Path, noises: dict[int, float]) -> Line:

@@ -33,8 +33,8 @@ from clusterns.lab.records import Record, answers_file
 from clusterns.lab.restore import Restored, restore
 from clusterns.lab.tables import differences_table, scores_table
 from clusterns.training.folder import RunFolder
+from tests.lab.answers import PAIRS, keep_answers
 from tests.lab.small_lab import command, fill, scores, write
-from tests.lab.test_differences import PAIRS, keep_answers
 
 RESULT = {
     "metric": "STS-B_spearman", "processor_seconds": 3.0, "settings": {"method": "simcse"},

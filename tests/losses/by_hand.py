@@ -11,8 +11,8 @@ from torch import Tensor
 from clusterns.losses import batch as batch_module
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.part import Part
+from tests.helpers.vectors import STEPS, D, N, Vectors, features
 from tests.losses.oracle import cosine
-from tests.losses.test_cluster_ns import STEPS, D, N, Vectors, features
 
 TEMPERATURE = 0.05
 Extra = Callable[[list[Tensor], int], list[Tensor]]

@@ -9,7 +9,7 @@ from torch import Tensor
 from clusterns.losses import batch
 from clusterns.losses.cluster_ns import ClusterNSLoss
 from clusterns.losses.contrastive import ContrastiveLoss
-from tests.losses.test_cluster_ns import SETTINGS, STEPS, D, N, Vectors, batches, features
+from tests.helpers.vectors import SETTINGS, STEPS, D, N, Vectors, batches, features
 
 CASES = {"SimCSE": None, **SETTINGS}
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 import torch.distributed as dist
-import torch.multiprocessing as mp
 from torch import Tensor, nn
 
 from clusterns.losses.cluster_ns import ClusterNSLoss
-from tests.losses.test_cluster_ns import STEPS, Vectors, batches, features
+from tests.helpers.two_processes import join, start_two
+from tests.helpers.vectors import STEPS, Vectors, batches, features
 
 SETTINGS = {
     "paper": {"margin_weight": 3.0, "momentum": 0.1},
@@ -59,20 +55,6 @@ def steps(settings: dict, rank: int = 0, world: int = 1) -> dict[str, Tensor]:
         "centroids": loss.centroids.vectors,
         "counters": loss.centroids.get_extra_state(),
     }
-
-
-def start_two(function: Callable[..., None], *args: Any) -> None:
-    """Run ``function(rank, *args)`` in two processes, which a server with all imports done forks."""
-    multiprocessing.set_forkserver_preload(["clusterns.training.run"])
-    mp.start_processes(function, args, nprocs=2, start_method="forkserver")
-
-
-def join(rank: int, folder: Path) -> None:
-    """Meet the other process in ``folder``."""
-    torch.set_num_threads(1)
-    place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "LOCAL_WORLD_SIZE": 2}
-    os.environ.update({key: str(value) for key, value in place.items()})
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=2)
 
 
 def process(rank: int, folder: Path) -> None:

@@ -7,9 +7,9 @@ from torch import Tensor
 from clusterns.losses import batch as batch_module
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.judge import Judge
+from tests.helpers.vectors import N, Vectors, features
 from tests.losses.by_hand import equal, info_nce_by_hand, views
 from tests.losses.oracle import cosine
-from tests.losses.test_cluster_ns import N, Vectors, features
 
 GROUPS = 3
 

@@ -9,9 +9,9 @@ from torch import Tensor
 from clusterns.losses.batch import Batch
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.mixing import MixedNegatives
+from tests.helpers.vectors import N, Vectors
 from tests.losses.by_hand import equal, info_nce_by_hand
 from tests.losses.oracle import cosine
-from tests.losses.test_cluster_ns import N, Vectors
 
 
 def mixed_by_hand(vectors: Tensor, k: int, share: float) -> Tensor:

@@ -8,9 +8,9 @@ from torch import Tensor
 from clusterns.losses.batch import Batch
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.noise import NoiseNegatives
+from tests.helpers.vectors import D, N, Vectors, features
 from tests.losses.by_hand import TEMPERATURE, equal, info_nce_by_hand, views
 from tests.losses.oracle import cosine
-from tests.losses.test_cluster_ns import D, N, Vectors, features
 
 
 def noise_by_hand(some: list[Tensor], step: int, count: int, moves: int, rate: float) -> Tensor:

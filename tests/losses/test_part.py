@@ -11,8 +11,8 @@ from clusterns.losses.batch import Batch, Rows
 from clusterns.losses.clustering import Clustering
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.part import Part, Penalty, Terms, TermsOf
+from tests.helpers.vectors import D, N, Vectors, batches, features
 from tests.losses.oracle import cosine
-from tests.losses.test_cluster_ns import D, N, Vectors, batches, features
 
 TAU = 0.5
 

@@ -17,12 +17,11 @@ from clusterns.losses.noise import NoiseNegatives
 from clusterns.losses.part import Part
 from clusterns.losses.queue import MomentumQueue
 from clusterns.losses.third_view import SoftNegatives, ThirdViewNegatives
+from tests.helpers.two_processes import join, start_two
+from tests.helpers.vectors import LinearEncoder, N, Vectors, features
 from tests.losses.by_hand import views
-from tests.losses.test_cluster_ns import N, Vectors, features
-from tests.losses.test_distributed import join, start_two
-from tests.losses.test_queue import Encoder
 
-PARTS: dict[str, Callable[[Encoder], list[Part]]] = {
+PARTS: dict[str, Callable[[LinearEncoder], list[Part]]] = {
     "queue": lambda encoder: [MomentumQueue(encoder, 30, 0.8)],  # type: ignore[arg-type]
     "noise": lambda _: [NoiseNegatives(1.5, steps=2, rate=0.5)],
     "judge": lambda _: [Judge(Vectors(), above=0.3, column=-1)],  # type: ignore[arg-type]
@@ -37,7 +36,7 @@ PARTS["all"] = lambda encoder: [
 
 def steps(name: str, rank: int = 0, world: int = 1, **frame: object) -> dict[str, Tensor]:
     """Values, gradients (averaged as data parallelism does) and the state after a few steps."""
-    encoder = Encoder()
+    encoder = LinearEncoder()
     loss = ContrastiveLoss(encoder, parts=PARTS[name](encoder), views=3, aside=1, **frame).double()  # type: ignore[arg-type]
     values, gradients = [], []
     mine = slice(rank * N // world, (rank + 1) * N // world)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from clusterns.encoder.base import load_base
 from clusterns.encoder.head import add_training_head
@@ -16,32 +15,17 @@ from clusterns.losses import batch as batch_module
 from clusterns.losses.cluster_ns import ClusterNSLoss
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.queue import MomentumQueue, Queue
+from tests.helpers.vectors import LinearEncoder, N, batches, features
 from tests.losses.oracle import cosine
-from tests.losses.test_cluster_ns import D, N, Vectors, batches, features
 
 TAU, MOMENTUM, SIZE, RATE = 0.3, 0.8, 30, 0.05
 
 
-class Encoder(Vectors):
-    """A linear encoder with dropout, which the momentum encoder must not draw."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.linear = nn.Linear(D, D, dtype=torch.float64)
-        self.training_seen: list[bool] = []
-
-    def __iter__(self) -> Iterator[nn.Module]:
-        return iter(())
-
-    def forward(self, features: dict[str, Tensor]) -> dict[str, Tensor]:
-        self.training_seen.append(self.training)
-        return {"sentence_embedding": self.linear(features["vectors"])}
-
-
 def oracle() -> tuple[list[float], list[Tensor], list[Tensor]]:
     """Values, gradients and the queue after each step, of gradient descent."""
-    weight, bias = (p.detach().clone().requires_grad_() for p in Encoder().linear.parameters())
+    weight, bias = (
+        p.detach().clone().requires_grad_() for p in LinearEncoder().linear.parameters()
+    )
     slow = [weight.detach().clone(), bias.detach().clone()]
     queue: list[Tensor] = []
     values, gradients, queues = [], [], []
@@ -70,14 +54,14 @@ def oracle() -> tuple[list[float], list[Tensor], list[Tensor]]:
     return values, gradients, queues
 
 
-def make(**frame) -> tuple[Encoder, MomentumQueue, ContrastiveLoss]:
-    encoder = Encoder()
+def make(**frame) -> tuple[LinearEncoder, MomentumQueue, ContrastiveLoss]:
+    encoder = LinearEncoder()
     part = MomentumQueue(encoder, SIZE, MOMENTUM)  # type: ignore[arg-type]
     return encoder, part, ContrastiveLoss(encoder, TAU, parts=[part], **frame).double()
 
 
 def step(
-    encoder: Encoder, loss: ContrastiveLoss, pair: tuple[Tensor, Tensor]
+    encoder: LinearEncoder, loss: ContrastiveLoss, pair: tuple[Tensor, Tensor]
 ) -> tuple[float, Tensor]:
     encoder.zero_grad()
     value = loss([features(view.detach()) for view in pair])
@@ -141,7 +125,7 @@ def test_a_batch_never_meets_itself_and_the_first_has_no_queue() -> None:
     _, part, loss = make()
     pair = batches()[0]
     columns = [features(view.detach()) for view in pair]
-    plain = ContrastiveLoss(Encoder(), TAU)
+    plain = ContrastiveLoss(LinearEncoder(), TAU)
     assert loss(columns).item() == plain(columns).item()
     assert len(part.queue) == N
     with torch.no_grad():
@@ -179,12 +163,12 @@ def test_clustering_and_a_queue_are_joined() -> None:
     """Both kinds of negatives stand in one denominator."""
     settings = {"clusters": 4, "start_step": 1, "false_negatives": "none", "seed": 1}
     pairs = batches()[:3]
-    encoder = Encoder()
+    encoder = LinearEncoder()
     queue = MomentumQueue(encoder, SIZE, MOMENTUM)  # type: ignore[arg-type]
     loss = ClusterNSLoss(encoder, TAU, parts=[queue], **settings).double()
-    clustered = ClusterNSLoss(Encoder(), TAU, **settings).double()
+    clustered = ClusterNSLoss(LinearEncoder(), TAU, **settings).double()
     _, _, queued = make()
-    plain = ContrastiveLoss(Encoder(), TAU)
+    plain = ContrastiveLoss(LinearEncoder(), TAU)
     for pair in pairs:
         columns = [features(view.detach()) for view in pair]
         both, one, other, none = (each(columns).item() for each in (loss, clustered, queued, plain))

@@ -7,9 +7,9 @@ from torch import Tensor
 from clusterns.losses.batch import Batch
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.third_view import SoftNegatives, ThirdViewNegatives
+from tests.helpers.vectors import N, Vectors
 from tests.losses.by_hand import equal, info_nce_by_hand
 from tests.losses.oracle import cosine
-from tests.losses.test_cluster_ns import N, Vectors
 
 
 def test_negatives_equal_plain_loops(monkeypatch: pytest.MonkeyPatch) -> None:

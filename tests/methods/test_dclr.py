@@ -21,8 +21,7 @@ from clusterns.training.build import build_collator, build_loss, build_model
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe
 from clusterns.training.run import train
-from tests.training.test_methods import texts
-from tests.training.test_run import Scripted
+from tests.helpers.models import Scripted, short_texts
 
 
 def recipe(base: Path, **changes: Any) -> Any:
@@ -32,7 +31,7 @@ def recipe(base: Path, **changes: Any) -> Any:
 
 
 def run(folder: Path, chosen: Any) -> Path:
-    rows = Dataset.from_dict({"text": texts(40)})
+    rows = Dataset.from_dict({"text": short_texts(40)})
     train(chosen, rows, Scripted([0.1, 0.2]), RunFolder(folder), quiet=True)
     return folder
 
@@ -52,7 +51,7 @@ def test_the_judge_learns_from_the_whole_corpus_with_dropout(
 
     monkeypatch.setattr(sentence_transformers, "SentenceTransformerTrainer", Watched)
     run(tmp_path / "run", recipe(tiny_bert, positives="crop", dropout=0.0))
-    first = texts(40)[: len(seen)]
+    first = short_texts(40)[: len(seen)]
     assert len(set(seen)) == 16
     assert not set(seen) <= set(first)
     assert dropouts == [True]
@@ -81,17 +80,17 @@ def test_several_processes_without_a_judge_are_refused_before_anything_is_writte
     model = build_model(chosen)
     monkeypatch.setattr(distributed, "world_size", lambda: 2)
     with pytest.raises(UserError, match="name its run with --set judge=DIR"):
-        build_loss(chosen, model, texts(8))
+        build_loss(chosen, model, short_texts(8))
 
 
 def test_a_named_judge_reads_sentences_in_a_column_of_its_own(tiny_bert: Path) -> None:
     chosen = recipe(tiny_bert, judge=str(tiny_bert), positives="crop", dropout=0)
     model = build_model(chosen)
-    loss, collator = build_loss(chosen, model, texts(8)), build_collator(chosen, model)
+    loss, collator = build_loss(chosen, model, short_texts(8)), build_collator(chosen, model)
     assert (loss.views, loss.aside) == (2, 1)
     (judge,) = (part for part in loss.ingredients if isinstance(part, Judge))
     assert judge.judge is load_judge(str(tiny_bert))
-    batch = collator([{"text": text} for text in texts(8)])
-    whole = judge.judge.preprocess(texts(8), max_length=chosen.max_length)
+    batch = collator([{"text": text} for text in short_texts(8)])
+    whole = judge.judge.preprocess(short_texts(8), max_length=chosen.max_length)
     assert torch.equal(batch["view3_input_ids"], whole["input_ids"])
     assert not any(key.startswith("judge") for key in loss.state_dict())

@@ -37,7 +37,7 @@ def test_a_package_outside_adds_a_method(tiny_bert: Path, tmp_path: Path) -> Non
         "\n".join(f"the {i} th line of a small corpus about {i % 7}" for i in range(80))
     )
     path = os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1",
+    environment = {**os.environ, "PYTHONPATH": path,
                    "CLUSTERNS_CACHE": str(tmp_path / "cache")}  # fmt: skip
     settings = ["batch_size=16", "max_steps=3", "eval_steps=3", "heldout=8", "log_steps=1"]
     run = tmp_path / "run"

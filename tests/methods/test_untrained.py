@@ -14,9 +14,10 @@ from clusterns.files import read_json
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe
 from clusterns.training.run import train
-from tests.encoder.test_averages import opened
-from tests.encoder.test_fitting import WORDS, corpus
+from tests.helpers.models import open_plain
+from tests.helpers.texts import sentences
 
+WORDS = "one two three red green blue cat dog house tree runs sits big small old new".split()
 SENTENCES = ["a red house", "two dogs"]
 
 
@@ -32,12 +33,12 @@ class Spread(BaseEvaluator):
 
 
 def run(folder: Path, base: Path, **changes) -> SentenceTransformer:
-    rows = Dataset.from_dict({"text": corpus(300)})
+    rows = Dataset.from_dict({"text": sentences(300)})
     recipe = load_recipe("default", {"base": str(base), "batch_size": 32, **changes})
     result = train(recipe, rows, Spread(), RunFolder(folder), quiet=True)
     assert result.base_score != result.best_score
     assert read_json(folder / "results.json")["best_score"] == result.best_score
-    return opened(folder / "model")
+    return open_plain(folder / "model")
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_a_run_makes_a_model_that_opens_anywhere(
 
 
 def test_what_a_fit_refuses_leaves_no_folder(tmp_path: Path, tiny_bert: Path) -> None:
-    rows = Dataset.from_dict({"text": corpus(20)})
+    rows = Dataset.from_dict({"text": sentences(20)})
     recipe = load_recipe("default", {"base": str(tiny_bert), "method": "whitening"})
     with pytest.raises(UserError, match="20 sentences cannot tell the covariance of 32"):
         train(recipe, rows, Spread(), RunFolder(tmp_path / "run"), quiet=True)

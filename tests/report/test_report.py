@@ -21,7 +21,7 @@ from clusterns.report.summary import length, read_stories, read_story
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe
 from clusterns.vectors.models import load_model
-from tests.explore.conftest import NASTY, subject_texts
+from tests.helpers.texts import NASTY, subject_texts
 
 DIAGNOSTICS = {
     "loss": 1.5, "positive_similarity": 0.8, "negative_similarity": 0.4,

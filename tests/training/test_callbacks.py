@@ -14,7 +14,7 @@ from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe
 from clusterns.training.run import train
 from clusterns.views.collator import ViewCollator
-from tests.training.test_run import Scripted
+from tests.helpers.models import Scripted
 
 
 @pytest.fixture

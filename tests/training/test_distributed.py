@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -19,9 +20,10 @@ import pytest
 from safetensors.numpy import load_file
 
 from clusterns.cli import main
+from clusterns.locks import locked
 from clusterns.training.callbacks import read_metrics
 from clusterns.training.checkpoints import last_checkpoint
-from tests.losses.test_distributed import join, start_two
+from tests.helpers.two_processes import join, start_two
 
 TOPICS = [
     "song guitar opera chorus violin melody concert rhythm".split(),
@@ -52,7 +54,6 @@ def call(arguments: list[str], folder: Path) -> int:
     """Run the program in this process; gives its exit code."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CLUSTERNS_CACHE", str(folder / "cache"))
-        patch.setenv("HF_HUB_OFFLINE", "1")
         patch.setattr("clusterns.console.PATIENCE", 0.0, raising=False)
         patch.setattr("sys.argv", ["clusterns", *arguments])
         try:
@@ -70,8 +71,7 @@ def stop_when(
         launcher = subprocess.Popen(
             [*launch, "-m", "clusterns", *arguments],
             stderr=errors,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "CLUSTERNS_CACHE": str(folder / "cache"),
-                 "HF_HUB_OFFLINE": "1"},
+            env={**os.environ, "OMP_NUM_THREADS": "1", "CLUSTERNS_CACHE": str(folder / "cache")},
         )  # fmt: skip
     deadline = time.monotonic() + 300
     while not ready():
@@ -204,3 +204,49 @@ def test_begun_on_one_and_finished_on_two_and_what_two_refuse(
     assert "Traceback" not in said + (folder / "errors-1.txt").read_text()
     assert not (folder / "odd").exists()
     assert_equal_runs(killed, one)
+
+
+def first_of(workers: list[psutil.Process]) -> int:
+    (rank_0,) = [worker.pid for worker in workers if worker.environ().get("RANK") == "0"]
+    return rank_0
+
+
+def test_a_killed_launcher_leaves_the_run_to_its_workers(
+    folder: Path,
+    tiny_bert: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    output = folder / "left_behind"
+    endless = train(folder, tiny_bert, output, max_steps=10**6, eval_steps=10**6)
+    launcher = subprocess.Popen(
+        [*TORCHRUN, "-m", "clusterns", *endless],
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "CLUSTERNS_CACHE": str(folder / "cache")},
+    )
+    workers: list[psutil.Process] = []
+    try:
+        deadline = time.monotonic() + 300
+        while not (output / "metrics.jsonl").exists():
+            assert launcher.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        workers = psutil.Process(launcher.pid).children(recursive=True)
+        launcher.kill()
+        launcher.wait()
+        holder = first_of(workers)
+
+        monkeypatch.setattr("clusterns.locks.WAIT", 0.0)
+        assert call(["train", "--output", str(output), "--resume"], folder) == 2
+        said = capfd.readouterr().err
+        assert f"in use by process {holder} on {socket.gethostname()}" in said
+        assert (output / "run.json").exists()
+    finally:
+        if launcher.poll() is None:
+            workers = psutil.Process(launcher.pid).children(recursive=True)
+            launcher.kill()
+        for worker in workers:
+            worker.send_signal(signal.SIGKILL)
+        psutil.wait_procs(workers, timeout=60)
+    with locked(output, wait=10):  # the dead keep nothing
+        pass

@@ -17,8 +17,8 @@ from clusterns.training import run
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe
 from clusterns.training.trainer import ContrastiveTrainer
-from tests.losses.test_distributed import join, start_two
-from tests.training.test_run import Scripted
+from tests.helpers.models import Scripted
+from tests.helpers.two_processes import join, start_two
 
 WORDS = "river town music cell planet engine king harbour winter protein market song law".split()
 COMMON = {

@@ -12,13 +12,18 @@ from clusterns.errors import UserError
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.training import memory as memory_module
 from clusterns.training.estimate import TRIAL_BATCHES, estimate, planned_steps
-from clusterns.training.recipe import Recipe
-from tests.training.test_memory import recipe, texts
+from clusterns.training.recipe import Recipe, load_recipe
+from tests.helpers.texts import sentences
+
+
+def recipe(base: Path, **changes: Any) -> Recipe:
+    values = {"base": str(base), "batch_size": 64, "clusters": 4, "pooling": "cls"}
+    return load_recipe("default", {**values, **changes})
 
 
 @pytest.fixture(scope="module")
 def corpus() -> Dataset:
-    return Dataset.from_dict({"text": texts(200)})
+    return Dataset.from_dict({"text": sentences(200, words=(3, 20))})
 
 
 @pytest.fixture

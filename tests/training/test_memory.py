@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import dataclasses
-import random
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +17,15 @@ from clusterns.training.folder import RunFolder
 from clusterns.training.memory import Memory, check_memory, columns_of, estimate_memory
 from clusterns.training.recipe import Recipe, load_recipe
 from clusterns.training.run import train
-from tests.training.test_run import Scripted
+from tests.helpers.models import Scripted
+from tests.helpers.texts import sentences
 
-WORDS = "river town music cell planet engine king harbour winter protein market song law".split()
 CPU, GPU = torch.device("cpu"), torch.device("cuda")
 GIB = 2**30
 
 
 def texts(count: int) -> list[str]:
-    generator = random.Random(0)
-    return [" ".join(generator.choices(WORDS, k=generator.randint(3, 20))) for _ in range(count)]
+    return sentences(count, words=(3, 20))
 
 
 def recipe(base: Path, **changes: Any) -> Recipe:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import random
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,22 +23,9 @@ from clusterns.training.build import build_collator, build_loss, build_model
 from clusterns.training.callbacks import read_metrics
 from clusterns.training.fitted import fit_once
 from clusterns.training.folder import RunFolder
-from clusterns.training.recipe import load_recipe
 from clusterns.training.run import train
-from tests.training.test_run import Scripted
-
-WORDS = "river town music cell planet engine king harbour winter protein market song law".split()
-
-
-def texts(count: int, seed: int = 0) -> list[str]:
-    generator = random.Random(seed)
-    return [" ".join(generator.choices(WORDS, k=generator.randint(4, 9))) for _ in range(count)]
-
-
-def recipe(base: Path, **changes: Any) -> Recipe:
-    values = {"base": str(base), "batch_size": 8, "max_steps": 4, "eval_steps": 2, "log_steps": 1,
-              "learning_rate": 1e-3, "pooling": "cls", "patience": 0}  # fmt: skip
-    return load_recipe("default", {**values, **changes})
+from tests.helpers.models import Scripted, short_texts, small_recipe
+from tests.helpers.texts import WORDS
 
 
 @pytest.fixture
@@ -51,9 +37,9 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_esimcse_trains_with_its_queue_in_the_checkpoint(tiny_bert: Path, tmp_path: Path) -> None:
-    chosen = recipe(tiny_bert, method="esimcse", masked_lm_weight=0.1)
+    chosen = small_recipe(tiny_bert, method="esimcse", masked_lm_weight=0.1)
     folder = RunFolder(tmp_path / "run")
-    rows = Dataset.from_dict({"text": texts(60)})
+    rows = Dataset.from_dict({"text": short_texts(60)})
     result = train(chosen, rows, Scripted([0.1, 0.2, 0.3]), folder, quiet=True)
     assert result.best_step == 4
     state = load_file(folder.checkpoints / "checkpoint-4" / "loss.safetensors")
@@ -76,11 +62,11 @@ def test_esimcse_trains_with_its_queue_in_the_checkpoint(tiny_bert: Path, tmp_pa
 
 
 def test_the_momentum_encoder_embeds_the_anchors_through_the_head(tiny_bert: Path) -> None:
-    chosen = recipe(tiny_bert, method="esimcse")
+    chosen = small_recipe(tiny_bert, method="esimcse")
     model = build_model(chosen)
-    loss = build_loss(chosen, model, texts(8))
+    loss = build_loss(chosen, model, short_texts(8))
     model.train()
-    batch = build_collator(chosen, model)([{"text": text} for text in texts(8)])
+    batch = build_collator(chosen, model)([{"text": text} for text in short_texts(8)])
     columns = [
         {key.removeprefix(view): value for key, value in batch.items() if key.startswith(view)}
         for view in ("anchor_", "positive_")
@@ -92,7 +78,7 @@ def test_the_momentum_encoder_embeds_the_anchors_through_the_head(tiny_bert: Pat
     found = queue.state["queue"].snapshot()
     assert found.abs().max() <= 1
     raw = SentenceTransformer(modules=list(model)[:2])
-    assert not torch.allclose(found, raw.encode(texts(8), convert_to_tensor=True), atol=1e-3)
+    assert not torch.allclose(found, raw.encode(short_texts(8), convert_to_tensor=True), atol=1e-3)
     assert all(p.grad is None for p in queue.state["momentum_encoder"].parameters())
 
 
@@ -101,14 +87,14 @@ def test_the_momentum_encoder_starts_as_a_copy_that_shares_nothing(
     changes: dict[str, Any], tiny_bert: Path
 ) -> None:
     """Neither weights nor what the model's modules know of each other."""
-    chosen = recipe(tiny_bert, method="esimcse", **changes)
+    chosen = small_recipe(tiny_bert, method="esimcse", **changes)
     model = build_model(chosen).eval()
-    loss = build_loss(chosen, model, texts(8))
+    loss = build_loss(chosen, model, short_texts(8))
     slow = loss.momentum_encoder
 
     def vectors(encoder: SentenceTransformer) -> torch.Tensor:
         with torch.no_grad(), heads_on(encoder):
-            return encoder(dict(model.preprocess(texts(8))))["sentence_embedding"]
+            return encoder(dict(model.preprocess(short_texts(8))))["sentence_embedding"]
 
     first = vectors(model)
     assert torch.equal(vectors(slow), first)
@@ -134,8 +120,8 @@ def test_negations_of_a_parse_are_made_once_and_are_the_third_view(
                 yield f"king {sentence}"
 
     monkeypatch.setattr("clusterns.views.parsed_negation.ParsedNegation", Parsed)
-    chosen = recipe(tiny_bert, method="sncse", pooling="auto", soft_parser="a-parser")
-    model, corpus = build_model(chosen), texts(8)
+    chosen = small_recipe(tiny_bert, method="sncse", pooling="auto", soft_parser="a-parser")
+    model, corpus = build_model(chosen), short_texts(8)
     for _ in range(2):
         fit_once(chosen, model, corpus * 2, tmp_path / "fit", quiet=True)
     assert sorted(made) == sorted(set(corpus))
@@ -189,11 +175,11 @@ def test_a_part_trains_with_what_was_fitted_once(
         name, title, paper = "drawn", "Drawn", "nobody"
         parts = ("to_target",)
 
-    chosen = recipe(
+    chosen = small_recipe(
         tiny_bert, method="drawn", pooling="mean", max_steps=10, learning_rate=5e-3
     )  # fmt: skip
     folder = RunFolder(tmp_path / "run")
-    rows = Dataset.from_dict({"text": texts(40)})
+    rows = Dataset.from_dict({"text": short_texts(40)})
     result = train(chosen, rows, Scripted([0.1] + [0.2] * 7), folder, quiet=True)
     assert result.steps == 10
     assert fits == [40]
@@ -209,9 +195,9 @@ def test_a_part_trains_with_what_was_fitted_once(
 
 
 def test_rows_of_two_texts(tiny_bert: Path, tmp_path: Path) -> None:
-    anchors, positives = texts(40), texts(40, seed=1)
+    anchors, positives = short_texts(40), short_texts(40, seed=1)
     rows = Dataset.from_dict({"anchor": anchors, "positive": positives, "name": anchors})
-    chosen = recipe(tiny_bert, method="simcse")
+    chosen = small_recipe(tiny_bert, method="simcse")
     folder = RunFolder(tmp_path / "run")
     result = train(chosen, rows, Scripted([0.1, 0.2, 0.3]), folder, quiet=True)
     assert result.steps == 4
@@ -236,9 +222,9 @@ def test_a_method_that_makes_its_model_without_training(
                 next(made.parameters()).add_(1)
             return made
 
-    rows = Dataset.from_dict({"text": texts(5)})
+    rows = Dataset.from_dict({"text": short_texts(5)})
     folder = RunFolder(tmp_path / "run")
-    result = train(recipe(tiny_bert, method="shifted"), rows, Scripted([0.1, 0.7]), folder)
+    result = train(small_recipe(tiny_bert, method="shifted"), rows, Scripted([0.1, 0.7]), folder)
     assert (result.base_score, result.best_score, result.steps) == (0.1, 0.7, 0)
     assert folder.is_finished
     assert SentenceTransformer(str(folder.model)).encode(["a song"]).shape == (1, 32)
@@ -246,9 +232,9 @@ def test_a_method_that_makes_its_model_without_training(
 
 def test_corpus_vectors_are_those_that_training_sees(tiny_bert: Path) -> None:
     """Cut at max_length, with the head, without dropout, without the test-time full stop."""
-    corpus = [f"{text} {' '.join(WORDS)} {' '.join(WORDS)}" for text in texts(8)]
+    corpus = [f"{text} {' '.join(WORDS)} {' '.join(WORDS)}" for text in short_texts(8)]
     for changes in ({"pooling": "cls"}, {"pooling": "auto", "template": "bert"}):
-        chosen = recipe(
+        chosen = small_recipe(
             tiny_bert, clusters=12, initialisation="corpus", initialisation_sample=100,
             start_step=1, max_length=8, **changes,
         )  # fmt: skip

@@ -17,7 +17,7 @@ from clusterns.training.estimate import estimate
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import Recipe, load_recipe, recipe_names
 from clusterns.training.run import train
-from tests.training.test_run import Scripted
+from tests.helpers.models import Scripted
 
 TOPICS = [
     ["song", "guitar", "opera", "chorus", "violin", "melody", "concert", "rhythm"],

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import random
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -16,16 +12,14 @@ import pytest
 from safetensors.numpy import load_file
 
 from clusterns.training.checkpoints import last_checkpoint, remove_half_written
-
-WORDS = "river town music cell planet engine king harbour winter protein market song law".split()
+from tests.helpers.commands import Program, run_cli, run_cli_apart, start_cli
+from tests.helpers.texts import sentences
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    generator = random.Random(0)
     path = tmp_path_factory.mktemp("corpus") / "corpus.txt"
-    lines = [" ".join(generator.choices(WORDS, k=generator.randint(6, 12))) for _ in range(220)]
-    path.write_text("\n".join(lines))
+    path.write_text("\n".join(sentences(220)))
     return path
 
 
@@ -41,17 +35,19 @@ def command(corpus: Path, base: Path, output: Path) -> list[str]:
     }  # fmt: skip
     pairs = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
     return [
-        sys.executable, "-m", "clusterns", "train", str(corpus), "--output", str(output),
-        "--base", str(base), "--dev", "none", *pairs,
-    ]  # fmt: skip
+        "train",
+        str(corpus),
+        "--output",
+        str(output),
+        "--base",
+        str(base),
+        "--dev",
+        "none",
+        *pairs,
+    ]
 
 
-def environment(tmp_path: Path) -> dict[str, str]:
-    return {**os.environ, "OMP_NUM_THREADS": "1", "CLUSTERNS_CACHE": str(tmp_path / "cache"),
-            "HF_HUB_OFFLINE": "1"}  # fmt: skip
-
-
-def kill_when(process: subprocess.Popen[bytes], path: Path, number: int) -> None:
+def kill_when(process: Program, path: Path, number: int) -> None:
     """Send ``number`` as soon as ``path`` exists."""
     deadline = time.monotonic() + 240
     while not path.exists():
@@ -63,32 +59,26 @@ def kill_when(process: subprocess.Popen[bytes], path: Path, number: int) -> None
 
 
 def test_killed_twice_and_resumed_equals_never_killed(
-    corpus: Path, tiny_bert: Path, tmp_path: Path
+    corpus: Path, tiny_bert: Path, cache: Path, tmp_path: Path
 ) -> None:
-    env = environment(tmp_path)
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    subprocess.run(command(corpus, tiny_bert, whole), env=env, check=True, capture_output=True)
+    assert run_cli_apart(*command(corpus, tiny_bert, whole), folder=tmp_path).code == 0
 
-    process = subprocess.Popen(
-        command(corpus, tiny_bert, killed), env=env, stderr=subprocess.DEVNULL
-    )
+    process = start_cli(*command(corpus, tiny_bert, killed))
     # The folder appears while its files are still being written.
     kill_when(process, killed / "checkpoints" / "checkpoint-18", signal.SIGKILL)
     assert not (killed / "results.json").exists()
     resume = [*command(corpus, tiny_bert, killed), "--resume"]
-    process = subprocess.Popen(resume, env=env, stderr=subprocess.PIPE)
+    process = start_cli(*resume, err=tmp_path / "errors.txt")
     kill_when(process, killed / "checkpoints" / "checkpoint-30", signal.SIGINT)
     assert process.returncode == 130
-    assert b"--resume" in process.stderr.read()
-    subprocess.run(
-        [sys.executable, "-m", "clusterns", "train", "--output", str(killed), "--resume"],
-        env=env, check=True, capture_output=True,
-    )  # fmt: skip
+    assert "--resume" in (tmp_path / "errors.txt").read_text()
+    assert run_cli("train", "--output", killed, "--resume").code == 0
 
     # Killed after the last step, before the results: nothing is left to train.
     (killed / "results.json").unlink()
     shutil.rmtree(killed / "model")
-    subprocess.run(resume, env=env, check=True, capture_output=True)
+    assert run_cli(*resume).code == 0
 
     for name in ("model/model.safetensors", "checkpoints/checkpoint-40/loss.safetensors"):
         a, b = load_file(whole / name), load_file(killed / name)

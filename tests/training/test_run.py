@@ -27,6 +27,7 @@ from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import Recipe, load_recipe
 from clusterns.training.run import train
 from clusterns.training.trainer import NotFiniteError
+from tests.helpers.models import Scripted
 
 TOPICS = {
     "music": ["song", "guitar", "opera", "chorus", "violin", "melody", "concert", "rhythm"],
@@ -41,25 +42,6 @@ def rows() -> Dataset:
     words = list(TOPICS.values())
     texts = [" ".join(generator.choices(generator.choice(words), k=8)) for _ in range(160)]
     return Dataset.from_dict({"text": texts, "name": ["x"] * len(texts)})
-
-
-class Scripted(BaseEvaluator):
-    """Scores that the test writes: the first for the base, then one for each validation; asked
-    again about a model it has seen, it remembers."""
-
-    def __init__(self, scores: list[float]) -> None:
-        super().__init__()
-        self.primary_metric = "score"
-        self.scores = list(scores)
-        self.seen: list[tuple[torch.Tensor, float]] = []
-
-    def __call__(self, model: SentenceTransformer, *args, **kwargs) -> dict[str, float]:
-        weights = torch.cat([p.detach().flatten() for p in model[0].parameters()])
-        for known, score in self.seen:
-            if torch.equal(known, weights):
-                return {"score": score}
-        self.seen.append((weights, self.scores.pop(0)))
-        return {"score": self.seen[-1][1]}
 
 
 def recipe(base: Path, **changes) -> Recipe:

@@ -16,8 +16,7 @@ from clusterns.errors import UserError
 from clusterns.training.folder import RunFolder
 from clusterns.training.run import train
 from clusterns.training.trainer import ContrastiveTrainer
-from tests.training.test_methods import recipe, texts
-from tests.training.test_run import Scripted
+from tests.helpers.models import Scripted, short_texts, small_recipe
 
 SCORES = [0.1, 0.2, 0.3]
 
@@ -28,8 +27,10 @@ class Killed(Exception):  # noqa: N818 - not an error
 
 def run(folder: Path, base: Path, resume: bool = False, **changes: Any) -> dict[str, torch.Tensor]:
     """The weights after the last step."""
-    chosen = recipe(base, **{"method": "simcse", "pooling": "auto", "train_layers": 1, **changes})
-    rows = Dataset.from_dict({"text": texts(60)})
+    chosen = small_recipe(
+        base, **{"method": "simcse", "pooling": "auto", "train_layers": 1, **changes}
+    )
+    rows = Dataset.from_dict({"text": short_texts(60)})
     train(chosen, rows, Scripted(SCORES), RunFolder(folder), quiet=True, resume=resume)
     return load_file(folder / "checkpoints" / "checkpoint-4" / "model.safetensors")
 
@@ -97,8 +98,8 @@ def test_a_cut_of_the_vectors_survives(
     base.prompts = {"query": "find: ", "document": "", "plain": "a text: "}
     base.default_prompt_name = "plain"
     base.save_pretrained(str(tmp_path / "base"))
-    chosen = recipe(tmp_path / "base", method="simcse", pooling="auto")
-    rows = Dataset.from_dict({"text": texts(60)})
+    chosen = small_recipe(tmp_path / "base", method="simcse", pooling="auto")
+    rows = Dataset.from_dict({"text": short_texts(60)})
     train(chosen, rows, Scripted(scores), RunFolder(tmp_path / "run"), quiet=True)
     opened = SentenceTransformer(str(tmp_path / "run" / "model"))
     assert opened.truncate_dim == 16

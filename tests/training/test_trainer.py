@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import shutil
 from pathlib import Path
 
@@ -15,8 +14,7 @@ from transformers import set_seed
 
 from clusterns import ClusterNSLoss, ContrastiveLoss, ContrastiveTrainer, load_base
 from clusterns.errors import UserError
-
-WORDS = "river town music cell planet engine king harbour winter protein market song law".split()
+from tests.helpers.texts import sentences
 
 
 def run(
@@ -26,8 +24,7 @@ def run(
     plain: bool = False,
     **train,
 ) -> tuple[ContrastiveLoss, Tensor, list[dict]]:
-    generator = random.Random(0)
-    texts = [" ".join(generator.choices(WORDS, k=generator.randint(4, 9))) for _ in range(64)]
+    texts = sentences(64, words=(4, 9))
     set_seed(3)
     model = load_base(str(base), "mean")
     loss = (

@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-import random
 from pathlib import Path
 
 import pytest
 from sentence_transformers import SentenceTransformer
 
 from clusterns.vectors.models import load_model
-
-WORDS = "river town music cell planet engine king harbour winter protein market song law".split()
+from tests.helpers.texts import sentences
 
 
 @pytest.fixture(scope="session")
@@ -19,8 +17,7 @@ def model(tiny_bert: Path) -> SentenceTransformer:
 @pytest.fixture(scope="session")
 def texts() -> list[str]:
     """Texts of all lengths, with equal ones and an empty one among them."""
-    generator = random.Random(0)
-    some = [" ".join(generator.choices(WORDS, k=generator.randint(1, 40))) for _ in range(100)]
+    some = sentences(100, words=(1, 40))
     return [*some[:50], "", *some[50:], *some[:9]]
 
 

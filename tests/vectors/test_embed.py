@@ -10,7 +10,7 @@ from clusterns.encoder.base import minibert_folder
 from clusterns.errors import UserError
 from clusterns.vectors.embed import Embedder, token_counts
 from clusterns.vectors.models import load_model
-from tests.hash_encoder import HashEncoder
+from tests.helpers.hash_encoder import HashEncoder
 
 
 def test_every_sentence_is_encoded_once_and_rows_keep_their_order(

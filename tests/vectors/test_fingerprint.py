@@ -13,7 +13,7 @@ from clusterns.encoder.prompt import prompt_encoder
 from clusterns.errors import UserError
 from clusterns.vectors.fingerprint import fingerprint
 from clusterns.vectors.models import load_model
-from tests.hash_encoder import HashEncoder
+from tests.helpers.hash_encoder import HashEncoder
 
 
 @pytest.fixture

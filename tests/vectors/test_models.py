@@ -87,10 +87,7 @@ def test_kind_of_numbers_prompt_and_first_numbers(tmp_path: Path) -> None:
         ("no/such/place", None, "'no/such/place' is no run folder"),
     ],
 )
-def test_models_that_cannot_be_loaded(
-    name: str, pooling: str | None, says: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+def test_models_that_cannot_be_loaded(name: str, pooling: str | None, says: str) -> None:
     with pytest.raises(UserError, match=says):
         load_model(name, pooling)
 

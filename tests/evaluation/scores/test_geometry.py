@@ -9,7 +9,7 @@ from clusterns.errors import UserError
 from clusterns.evaluation.data.sets import ScoredPairs
 from clusterns.evaluation.scores import geometry
 from clusterns.vectors.embed import Embedder
-from tests.hash_encoder import HashEncoder
+from tests.helpers.hash_encoder import HashEncoder
 
 
 def test_against_loops_over_pairs(monkeypatch: pytest.MonkeyPatch) -> None:

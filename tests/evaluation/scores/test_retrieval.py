@@ -7,7 +7,7 @@ import pytest
 from clusterns.evaluation.data.sets import Retrieval
 from clusterns.evaluation.scores.retrieval import retrieval_of
 from clusterns.vectors.embed import Embedder
-from tests.hash_encoder import HashEncoder
+from tests.helpers.hash_encoder import HashEncoder
 
 
 def test_by_hand() -> None:

@@ -14,7 +14,7 @@ from clusterns.evaluation.results.results import Results
 from clusterns.evaluation.scores.sts import cosines_of, pair_cosines, spearman
 from clusterns.vectors.embed import Embedder
 from clusterns.vectors.models import load_model
-from tests.hash_encoder import HashEncoder
+from tests.helpers.hash_encoder import HashEncoder
 
 # What the authors of all-MiniLM-L6-v2 publish, on two sets that take little time.
 MINILM = {"STS16": 78.99, "STS-B": 82.03}

@@ -11,8 +11,8 @@ from clusterns.evaluation.data.sets import LabelledTexts, TransferTask
 from clusterns.evaluation.scores.classifier import Fold, Protocol
 from clusterns.evaluation.scores.transfer import count_ticks, senteval_order, transfer_score
 from clusterns.vectors.embed import Embedder
-from tests.evaluation.scores.test_classifier import one_by_one
-from tests.hash_encoder import HashEncoder
+from tests.helpers.classifier import one_by_one
+from tests.helpers.hash_encoder import HashEncoder
 
 SMALL = Protocol(
     folds=2, strengths=(1e-4, 1e-1), batch_size=16, epoch_size=2, tenacity=1, max_epochs=10
