@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from clusterns.corpus import lines
 from clusterns.corpus.columns import Columns
 from clusterns.corpus.formats import read_file
 from clusterns.errors import UserError
@@ -57,6 +58,35 @@ def test_half_a_surrogate_pair_becomes_a_replacement_character(tmp_path: Path) -
     assert read(path) == ["bad \ufffd good 👍"]
 
 
+@pytest.mark.parametrize("block", [1, 7, 1 << 20])
+def test_a_json_file_may_hold_an_array(
+    tmp_path: Path, block: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lines, "BLOCK", block)
+    rows = [{"id": 1, "text": "one [\n], two"}, {"id": 2, "text": None}, {"text": "é", "more": []}]
+    for number, spaces in enumerate((None, 2)):
+        path = made(tmp_path, f"{number}.json", " " + json.dumps(rows, indent=spaces))
+        assert read(path) == ["one [\n], two", None, "é"]
+    assert read(made(tmp_path, "a.json", '["one", "two"]')) == ["one", "two"]
+    assert read(made(tmp_path, "b.json", "[ ]")) == []
+    assert read(made(tmp_path, "c.json", '{"text": "one"}\n{"text": "two"}\n')) == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('[\n{"text": "a"},\n{"text" "b"}]', r"line 3: an item of the array is not JSON"),
+        ('[{"text": "a"},\n\n{"text": "b"', "line 3: an item of the array is not JSON"),
+        ('[{"text": "a"}\n{"text": "b"}]', "an item of the array is not JSON"),
+        ('[{"text": "a"},\n3]', "line 2 is not a JSON object"),
+        ('[\n{"text": "a"},\n{"txt": "b"}]', "line 3 has no column 'text'"),
+    ],
+)
+def test_a_broken_array(tmp_path: Path, content: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        read(made(tmp_path, "a.json", content))
+
+
 @pytest.mark.parametrize(
     ("content", "column", "message"),
     [
@@ -83,6 +113,11 @@ def test_csv(tmp_path: Path) -> None:
     assert read(made(tmp_path, "c.csv", "")) == []
 
 
+def test_a_cell_may_be_as_long_as_a_line(tmp_path: Path) -> None:
+    cell = "word " * 100_000
+    assert read(made(tmp_path, "a.csv", f'text,n\n"{cell}",1\n')) == [cell]
+
+
 def test_tab_separated_text_has_no_quoting(tmp_path: Path) -> None:
     path = made(tmp_path, "a.tsv", 'text\tlabel\n"Open quote\t1\nsay "hi"\t0\n')
     assert read(path) == ['"Open quote', 'say "hi"']
@@ -93,7 +128,7 @@ def test_tab_separated_text_has_no_quoting(tmp_path: Path) -> None:
     [
         ('text\nfine\n"open\nand open\n', None, "line 3 is broken csv.*quotation mark"),
         ('text\n"a" b\n', None, "line 2 is broken csv"),
-        ("text\n" + '"' + "x\n" * 200_000, None, "line 2 is broken csv.*field larger"),
+        ("text\n" + '"' + "x\n" * 2_100_000, None, "line 2 is broken csv.*field larger.*4,000,000"),
         ("text,label\na,1\nb, c,1\nd, e,1\n", None, "line 3 has 3 cells.*names 2 columns"),
         ("title,body\na,b\n", None, "say which column.*'title', 'body'"),
         ("title,body\na,b\n", "text", "no column 'text'"),

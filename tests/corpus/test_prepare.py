@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from clusterns.corpus import prepare
-from clusterns.corpus.prepare import Corpus, CorpusReport, default_cache, prepare_corpus
+from clusterns.corpus.prepare import Corpus, CorpusReport, prepare_corpus
 from clusterns.errors import UserError
 
 TEXT = "The first line.\nAnother one here\n\nword\nThe  first line.\n12 34\nAnother one here\n"
@@ -20,7 +21,7 @@ TEXT = "The first line.\nAnother one here\n\nword\nThe  first line.\n12 34\nAnot
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+    return tmp_path / "cache" / "corpus"
 
 
 @pytest.fixture
@@ -51,6 +52,31 @@ def test_settings(text: Path) -> None:
     split.write_text("It rained a lot. We stayed in.\n\nWe stayed in.\n")
     report = prepared(split, split_sentences=True).report
     assert (report.read, report.empty, report.duplicates, report.kept) == (4, 1, 1, 2)
+
+
+def test_wrapped_text_is_split_as_a_whole(tmp_path: Path) -> None:
+    """Also where a paragraph lies in two of the blocks in which a file is read."""
+    line = "This is line {} of some text that was wrapped by hand at some column"
+    path = tmp_path / "manual.txt"
+    lines = [line.format(f"{number:06d}") for number in range(30_000)]
+    paragraphs = ["\n".join([*lines[i : i + 9], "and ends here."]) for i in range(0, 30_000, 9)]
+    path.write_text("\n\n".join(paragraphs))
+    corpus = prepared(path, split_sentences=True, document="paragraph")
+    assert corpus.dataset["text"][:] == [" ".join(part.split("\n")) for part in paragraphs]
+    assert corpus.dataset["document"][:] == [*range(len(paragraphs))]
+    # Without sentences, and where each line is a document, lines stay lines.
+    assert prepared(path).dataset["text"][1] == lines[1]
+    assert prepared(path, split_sentences=True, document="line").dataset["text"][1] == lines[1]
+
+
+def test_only_joined_lines_change_the_fingerprint(text: Path) -> None:
+    """That of other text is the one of runs begun long ago."""
+    settings = {"column": None, "split_sentences": True, "min_words": 2, "max_chars": 2000}
+    for content in (TEXT, "\n".join(["a line that is as wide as all of the others"] * 3)):
+        text.write_text(content)
+        digest = hashlib.sha256(b".txt .txt " + content.encode()).hexdigest()
+        known = hashlib.sha256(json.dumps([1, settings, [digest]]).encode()).hexdigest()[:32]
+        assert (prepared(text, split_sentences=True).fingerprint == known) == (content == TEXT)
 
 
 def test_several_sources_are_one_corpus(text: Path, tmp_path: Path) -> None:
@@ -225,12 +251,6 @@ def test_memory_does_not_grow_with_a_table(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert report.kept == 20_000
     assert peak < path.stat().st_size / 2
-
-
-def test_the_default_cache(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
-    assert default_cache() == cache
-    monkeypatch.delenv("CLUSTERNS_CACHE")
-    assert default_cache() == Path.home() / ".cache" / "clusterns" / "corpus"
 
 
 def test_simcse_training_text(shared_data: Path) -> None:

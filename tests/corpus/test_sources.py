@@ -22,6 +22,11 @@ from clusterns.corpus.sources import (
 from clusterns.errors import UserError
 
 
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "deep").mkdir()
@@ -88,9 +93,10 @@ class FakeHub:
     """Stands for the Hub, which tests cannot reach."""
 
     sha = "abc123"
+    known = "owner/name"
 
     def dataset_info(self, name: str) -> FakeHub:
-        if name != "owner/name":
+        if name != self.known:
             raise huggingface_hub.errors.OfflineModeIsEnabled("no network here")
         return self
 
@@ -108,6 +114,34 @@ def test_hub_names(name: str, expected: HubSource, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(huggingface_hub, "HfApi", FakeHub)
     assert find_sources([name]) == [expected]
     assert "abc123" in expected.identity()
+
+
+def test_a_cached_hub_dataset_is_read_without_a_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = tmp_path / "hub" / "datasets--my--texts"
+    snapshot = repository / "snapshots" / ("a1" * 20)
+    for path, content in (
+        (repository / "refs" / "main", snapshot.name),
+        (snapshot / "train.csv", "text\nhello you\n"),
+    ):
+        path.parent.mkdir(parents=True)
+        path.write_text(content)
+    monkeypatch.setattr(huggingface_hub, "HfApi", FakeHub)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    (found,) = find_sources(["my/texts"])
+    assert isinstance(found, HubSource)
+    assert found.identity() == f"my/texts:None:train@{snapshot.name}"
+    (batch,) = found.rows(Columns(), lambda _: None)
+    assert batch["text"].to_pylist() == ["hello you"]
+
+
+def test_a_prepared_hub_dataset_needs_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(huggingface_hub, "HfApi", FakeHub)
+    (online,) = find_sources(["owner/name"])
+    monkeypatch.setattr(FakeHub, "known", "")
+    (offline,) = find_sources(["owner/name"])
+    assert offline.identity() == online.identity()
 
 
 def test_a_hub_dataset_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,12 +3,13 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import pytest
 import torch
 
 from clusterns.encoder.base import load_base
 from clusterns.losses.tokenised import sorted_by_length, stack_views
 from clusterns.views.collator import ViewCollator
-from clusterns.views.view import Crop, View, crop
+from clusterns.views.view import Crop, View, crop, words_of
 
 ROWS = [
     {"text": f"the {w} and the old stone bridge over the river"} for w in ("king", "harbour master")
@@ -53,6 +54,22 @@ def test_a_crop_is_a_run_of_words_of_the_asked_length() -> None:
     characters = {crop("河流穿过古老的城镇", 0.5, generator) for _ in range(50)}
     assert len(characters) > 5  # a script without blanks is cropped by characters
     assert all(c in "河流穿过古老的城镇" for c in characters)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Hello", ["Hello"]),  # never cropped into letters
+        ("two  words ", ["two ", "words"]),
+        ("河流 穿过town城", ["河", "流 ", "穿", "过", "town", "城"]),
+        ("ทำไม", ["ทำ", "ไ", "ม"]),  # a mark stays with its character
+        ("The temple 金閣寺 is in Kyoto", ["The ", "temple ", "金閣寺 ", "is ", "in ", "Kyoto"]),
+        ("12 !", ["12 ", "!"]),
+    ],
+)
+def test_the_words_of_a_text(text: str, words: list[str]) -> None:
+    assert words_of(text) == words
+    assert crop(text, 1, random.Random(0)) == " ".join(text.split())
 
 
 def test_both_views_become_rows_of_one_input() -> None:

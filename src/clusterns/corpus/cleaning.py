@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from clusterns.corpus.sentences import UNSPACED
+
 # One word is no sentence ("Notes", "1980s"), but two may be a title or a query, and lines of two or
 # three words are 7 % of SimCSE's own training file.
 MIN_WORDS = 2
@@ -23,8 +25,6 @@ _DAMAGED = r"\p{Co}\x{FFFD}\x00-\x08\x0E-\x1F\x7F-\x9F"
 # Nearly every line has only letters and single blanks: rows are rewritten only where this is found.
 _ODD_BLANK = r"\p{Cc}\p{Zl}\p{Zp}\x{A0}\x{1680}\x{2000}-\x{200A}\x{202F}\x{205F}\x{3000}"
 _ODD = f"[{_INVISIBLE}{_DAMAGED}{_ODD_BLANK}]|  "
-# Scripts written without blanks: each of their characters counts as a word.
-_UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
 
 
 def clean(
@@ -45,7 +45,7 @@ def clean(
 
     length = _numpy(pc.utf8_length(texts))
     short = _numpy(pc.count_substring(texts, " ")) + 1 < min_words
-    unspaced = _numpy(pc.count_substring_regex(texts.filter(short), _UNSPACED))
+    unspaced = _numpy(pc.count_substring_regex(texts.filter(short), UNSPACED))
     short[short] = unspaced < min_words
     no_letter = ~_numpy(pc.match_substring_regex(texts, r"\p{L}"))
 

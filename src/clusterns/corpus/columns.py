@@ -48,11 +48,15 @@ class Column:
 
 
 class Columns(NamedTuple):
-    """The columns of a corpus: text None is found out, id or document None is not read."""
+    """The columns of a corpus: text None is found out, id or document None is not read.
+
+    With ``unwrap``, the lines of hard-wrapped plain text are joined.
+    """
 
     text: str | None = None
     id: str | None = None
     document: str | None = None
+    unwrap: bool = False
 
     def wanted(self) -> list[Column]:
         """What to look for in a table: the text, and what else was asked for."""

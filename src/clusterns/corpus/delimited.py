@@ -22,7 +22,7 @@ from typing import BinaryIO
 
 from clusterns.corpus.columns import Column, find_columns, listed
 from clusterns.corpus.kinds import file_format
-from clusterns.corpus.lines import text_lines
+from clusterns.corpus.lines import LONGEST_LINE, text_lines
 from clusterns.errors import UserError
 
 SAMPLE = 100  # lines, after the first one, that tell what the columns hold
@@ -130,14 +130,16 @@ def _cells(path: Path, raw: BinaryIO) -> Iterator[tuple[int, Cells]]:
     else:
         rows = csv.reader(lines, delimiter=separator, strict=True)
     line = 1
+    # The module's own limit, one for the whole process, is 131,072 characters.
+    csv.field_size_limit(max(csv.field_size_limit(), LONGEST_LINE))
     try:
         for row in rows:
             yield line, row if any(map(str.strip, row)) else []
             line = rows.line_num + 1
     except csv.Error as error:
         raise UserError(
-            f"{path}: line {line:,} is broken csv ({error}); "
-            "is a quotation mark missing, or not written twice inside a quoted cell?"
+            f"{path}: line {line:,} is broken csv ({error}); is a quotation mark missing, or not "
+            f"written twice inside a quoted cell? (A cell holds at most {LONGEST_LINE:,} characters.)"
         ) from error
 
 

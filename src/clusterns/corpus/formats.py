@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,8 +16,9 @@ from clusterns.corpus.columns import Columns
 from clusterns.corpus.delimited import Delimited
 from clusterns.corpus.documents import LineDocuments, document_numbers
 from clusterns.corpus.kinds import is_plain
-from clusterns.corpus.lines import BLOCK, text_blocks
+from clusterns.corpus.lines import BLOCK, text_blocks, text_lines
 from clusterns.corpus.parquet import ParquetTable, column_names, is_text
+from clusterns.corpus.sentences import SAMPLE, Wrapping, unwrap
 from clusterns.corpus.tables import Table, open_table
 from clusterns.errors import UserError
 
@@ -53,9 +55,29 @@ def table_rows(where: object, table: pa.Table, columns: Columns) -> pa.RecordBat
 
 def _lines(path: Path, raw: BinaryIO, columns: Columns) -> Iterator[pa.RecordBatch]:
     documents = columns.document and LineDocuments(columns.document)
-    for block in text_blocks(path, raw):
-        lines = pc.split_pattern(pa.array([block.removesuffix("\n")]), "\n").flatten()
+    for lines in _unwrapped_lines(path, raw) if columns.unwrap else _raw_lines(path, raw):
         yield _rows(lines, None, documents and documents.of(lines))
+
+
+def _raw_lines(path: Path, raw: BinaryIO) -> Iterator[pa.Array]:
+    for block in text_blocks(path, raw):
+        yield pc.split_pattern(pa.array([block.removesuffix("\n")]), "\n").flatten()
+
+
+def _unwrapped_lines(path: Path, raw: BinaryIO) -> Iterator[pa.Array]:
+    wrapping = find_wrapping(path, raw)
+    raw.seek(0)
+    if wrapping is None:
+        yield from _raw_lines(path, raw)
+        return
+    texts = (text for _, text in unwrap(text_lines(path, raw), wrapping))
+    while some := list(islice(texts, 10_000)):
+        yield pa.array(some, pa.string())
+
+
+def find_wrapping(path: Path, raw: BinaryIO) -> Wrapping | None:
+    """Judge from its beginning whether a plain text file is hard-wrapped."""
+    return Wrapping.find(list(islice(text_lines(path, raw), SAMPLE)))
 
 
 def _typed(

@@ -35,14 +35,13 @@ def _unpacked(path: Path, raw: BinaryIO) -> Any:
             return raw
 
 
-def text_blocks(path: Path, raw: BinaryIO) -> Iterator[str]:
-    """Yield the text of ``raw``, opened from ``path``, in blocks of whole lines.
+def text_chunks(path: Path, raw: BinaryIO) -> Iterator[str]:
+    """Yield the text of ``raw``, opened from ``path``, piece by piece; every line ends with a newline.
 
-    It is UTF-8, or UTF-16 with a byte-order mark; anything else is refused, never guessed. Every
-    line ends with one newline, whatever the file has, but the last line may lack it.
+    It is UTF-8, or UTF-16 with a byte-order mark; anything else is refused, never guessed.
     """
     decoder: io.IncrementalNewlineDecoder | None = None
-    encoding, pending, lines, offset = "utf-8-sig", "", 0, 0
+    encoding, line, offset = "utf-8-sig", 1, 0
     for block in _byte_blocks(path, raw):
         if decoder is None:
             if _is_utf16(block):
@@ -57,21 +56,34 @@ def text_blocks(path: Path, raw: BinaryIO) -> Iterator[str]:
             )
         offset += len(block)
         try:
-            pending += decoder.decode(block, final=not block)
+            text = decoder.decode(block, final=not block)
         except UnicodeDecodeError as error:
-            line = lines + pending.count("\n") + 1
             raise UserError(_not_utf8(path, error, offset, line)) from error
-        whole = pending.rfind("\n") + 1 if block else len(pending)
-        if len(pending) - whole > LONGEST_LINE:
-            line = lines + pending.count("\n") + 1
+        line += text.count("\n")
+        yield text
+
+
+def text_blocks(path: Path, raw: BinaryIO) -> Iterator[str]:
+    """Yield the text of ``raw``, opened from ``path``, in blocks of whole lines.
+
+    The last line may lack its newline.
+    """
+    pending, lines = "", 0
+    for text in text_chunks(path, raw):
+        whole, newline, rest = text.rpartition("\n")
+        if newline:
+            yield pending + whole + newline
+            lines += text.count("\n")
+            pending = rest
+        else:
+            pending += rest
+        if len(pending) > LONGEST_LINE:
             raise UserError(
-                f"{path}: line {line:,} is longer than {LONGEST_LINE:,} characters; "
+                f"{path}: line {lines + 1:,} is longer than {LONGEST_LINE:,} characters; "
                 "is this one sentence a line?"
             )
-        if whole:
-            yield pending[:whole]
-            lines += pending.count("\n")
-            pending = pending[whole:]
+    if pending:
+        yield pending
 
 
 def text_lines(path: Path, raw: BinaryIO) -> Iterator[str]:

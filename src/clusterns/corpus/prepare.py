@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 from datasets import Dataset
+from numpy.typing import NDArray
 
 from clusterns.console import bar, say
 from clusterns.corpus.cleaning import MAX_CHARS, MIN_WORDS, clean
@@ -20,10 +21,10 @@ from clusterns.corpus.columns import Columns
 from clusterns.corpus.documents import Documents
 from clusterns.corpus.duplicates import SeenTexts
 from clusterns.corpus.formats import DOCUMENT
-from clusterns.corpus.sentences import split_all
+from clusterns.corpus.sentences import split_sentences
 from clusterns.corpus.sources import RULES, FileSource, HubSource, find_sources, told_columns
 from clusterns.errors import UserError
-from clusterns.files import atomic_file, read_json, write_json
+from clusterns.files import atomic_file, cache_folder, read_json, write_json
 
 # Raise this number whenever the same file and settings would give another corpus.
 FORMAT_VERSION = 1
@@ -92,12 +93,15 @@ def prepare_corpus(
     stands between tabs. ``document`` names or numbers the column that says which rows belong to one
     document; for plain text it is ``paragraph`` (between blank lines), ``line`` or ``file``. A row
     without such a value is a document of its own, and duplicates stay with their first document.
-    ``split_sentences`` splits paragraphs; lines of fewer than ``min_words`` words or more than
-    ``max_chars`` characters are dropped. The result stays in the folder ``cache`` under a hash of
-    the sources' content and the settings, so that an edited file is read again.
+    ``split_sentences`` splits paragraphs, in plain text after joining hard-wrapped lines; lines of
+    fewer than ``min_words`` words or more than ``max_chars`` characters are dropped. The result stays
+    in the folder ``cache`` under a hash of the sources' content and the settings, so that an edited
+    file is read again.
     """
     sources = [sources] if isinstance(sources, str) else sources
-    columns = Columns(column, document=document)
+    # Where each line is a document, each holds a whole paragraph.
+    unwrap = split_sentences and document != "line"
+    columns = Columns(column, document=document, unwrap=unwrap)
     found = find_sources(sources)
     settings = {
         "column": column,
@@ -111,7 +115,7 @@ def prepare_corpus(
         for told in told_columns(found, columns):
             say(told)
     fingerprint = _fingerprint(found, columns, settings)
-    path = (cache or default_cache()) / f"{fingerprint}.arrow"
+    path = (cache or cache_folder("corpus")) / f"{fingerprint}.arrow"
     corpus = _load(path, fingerprint)
     if corpus is None:
         with atomic_file(path) as temporary:
@@ -126,12 +130,6 @@ def prepare_corpus(
     if corpus is None:
         raise UserError(f"{path} cannot be read back: is the disk full or damaged?")
     return corpus
-
-
-def default_cache() -> Path:
-    """Name the folder of prepared corpora: ``$CLUSTERNS_CACHE``, or one in the home folder."""
-    folder = os.environ.get("CLUSTERNS_CACHE")
-    return Path(folder).expanduser() if folder else Path.home() / ".cache" / "clusterns" / "corpus"
 
 
 def _write(
@@ -172,6 +170,16 @@ def _write(
     return CorpusReport(**counts)
 
 
+def split_all(texts: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
+    """Split every row into sentences; an empty row stays one empty row, so that it is counted.
+
+    Returns the sentences, and for each the row that it comes from.
+    """
+    split = [split_sentences(text or "") or [""] for text in texts.to_pylist()]
+    rows = np.repeat(np.arange(len(split)), [len(sentences) for sentences in split])
+    return pa.array([one for sentences in split for one in sentences], pa.string()), rows
+
+
 def _load(path: Path, fingerprint: str) -> Corpus | None:
     """Open a prepared corpus; None where there is none, or where a crash left half of one."""
     try:
@@ -188,6 +196,8 @@ def _fingerprint(
     content = [FORMAT_VERSION, settings, [source.identity() for source in sources]]
     if any(isinstance(source, FileSource) and source.is_tabbed(columns) for source in sources):
         content.append(RULES)  # those of .csv and .tsv are in their identity
+    if any(isinstance(source, FileSource) and source.is_wrapped(columns) for source in sources):
+        content.append("unwrapped")
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
 
 

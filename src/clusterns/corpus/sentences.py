@@ -1,15 +1,40 @@
-"""A paragraph to its sentences, by rule.
+"""Join hard-wrapped lines, and split paragraphs into sentences, by rules.
 
-Made for English and careful elsewhere: where a full stop may belong to a word, nothing is split.
+The rules for sentences were made for English and are cautious elsewhere: where a full stop may belong
+to a word, nothing is split.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
+import regex
+
+# Wrapped text has lines of about one length, within these bounds. Shorter lines are verse or a
+# list; longer ones are whole sentences or paragraphs.
+NARROWEST, WIDEST = 40, 120
+# A line break is forced if the next line's first word would have made the line longer than this
+# share of the file's line length: people wrap early, editors do not.
+FULL = 0.8
+# Join a paragraph's lines if at least this share of its breaks is forced.
+MOSTLY = 0.75
+SAMPLE = 2000  # lines that tell how a file is wrapped
+LONGEST_PARAGRAPH = 1000  # lines; a text without blank lines is judged in pieces of this length
+
+_ITEM = re.compile(
+    r"\s*(?:(?:[-*+•‣]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]|#\.)\s+(?=\S)|[#>|]|\.\. |\[[^\]]+\]:)"
+)
+_RULE_OR_TABLE = re.compile(r"\s*([^\w\s])\1{2,}.*\1\s*|.*\S {3,}\S.*")
+_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*(?!\w|-$)", re.MULTILINE)
+_HYPHENATED = re.compile(r"([^\W\d_]+(?:-[^\W\d_]+)*)-$")
+_FIRST_WORD = re.compile(r"[^\W\d_]+")
+# Scripts that put no blanks between words.
+UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
+_UNSPACED = regex.compile(rf"{UNSPACED}|[\p{{P}}&&[\u3000-\u303f\uff00-\uffef]]", regex.V1)
+_SUSPENDED = {"and", "or", "und", "oder", "et", "ou"}  # "pre- and post-war"
 
 _CLOSING = r"[\"'”’»)\]]*(?:\[\d+\])*"
 _END = re.compile(rf"(?P<mark>[.!?…]+){_CLOSING}\s+|[。！？]+[”’」』）]*\s*")
@@ -41,16 +66,6 @@ def split_sentences(text: str) -> list[str]:
     ]
 
 
-def split_all(texts: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
-    """Split every row into sentences; an empty row stays one empty row, so that it is counted.
-
-    Returns the sentences, and for each the row that it comes from.
-    """
-    split = [split_sentences(text or "") or [""] for text in texts.to_pylist()]
-    rows = np.repeat(np.arange(len(split)), [len(sentences) for sentences in split])
-    return pa.array([one for sentences in split for one in sentences], pa.string()), rows
-
-
 def _split_paragraph(text: str) -> list[str]:
     sentences, start = [], 0
     for end in _END.finditer(text):
@@ -73,3 +88,124 @@ def _is_boundary(before: str, end: re.Match[str], after: str) -> bool:
     if _NUMBERED.fullmatch(word) and following.isdigit():
         return False
     return not any(rule.fullmatch(word) for rule in (_ABBREVIATION, _INITIALS, _ORDINAL))
+
+
+@dataclass(frozen=True)
+class Wrapping:
+    """How a file is wrapped: its line length, and words to tell a hyphen from a hyphenation."""
+
+    width: int
+    words: frozenset[str]
+
+    @classmethod
+    def find(cls, lines: Sequence[str]) -> Wrapping | None:
+        """Judge a file by its first lines; None if it does not look wrapped."""
+        lengths = sorted(len(line) for line, after in pairwise(lines) if _may_continue(line, after))
+        width = lengths[int(0.95 * (len(lengths) - 1))] if lengths else 0
+        if not NARROWEST <= width <= WIDEST:
+            return None
+        words = _WORD.findall("\n".join(line.rstrip() for line in lines).lower())
+        found = cls(width, frozenset(words))
+        return (
+            found if any(len(found.join(part)) < len(part) for part in _paragraphs(lines)) else None
+        )
+
+    def join(self, lines: Sequence[str]) -> list[tuple[int, str]]:
+        """Join the lines of one paragraph where they belong together.
+
+        Returns:
+            each text with the index of its first line.
+        """
+        breaks = [_may_continue(line, after) for line, after in pairwise(lines)]
+        margin = _margin(lines[0])
+        for place, line in enumerate(lines[1:]):
+            breaks[place] &= len(line) - len(line.lstrip()) <= margin
+            margin = margin if breaks[place] else _margin(line)
+        forced = [
+            self._is_forced(*pair)
+            for pair, wrapped in zip(pairwise(lines), breaks, strict=True)
+            if wrapped
+        ]
+        if sum(forced) < MOSTLY * len(forced) or _is_verse(lines):
+            return list(enumerate(lines))
+        joined = [(0, lines[0])]
+        for place, line in enumerate(lines[1:]):
+            if breaks[place]:
+                first, text = joined[-1]
+                joined[-1] = first, self._glue(text.rstrip(), line.strip())
+            else:
+                joined.append((place + 1, line))
+        return joined
+
+    def _is_forced(self, line: str, after: str) -> bool:
+        word = min(len(after.split(None, 1)[0]), self.width // 4)  # scripts without blanks
+        return len(line.rstrip()) + 1 + word > FULL * self.width
+
+    def _glue(self, text: str, line: str) -> str:
+        if text.endswith("\u00ad"):
+            return text[:-1] + line
+        if _UNSPACED.match(text[-1:]) and _UNSPACED.match(line[:1]):
+            return text + line
+        hyphen, word = _HYPHENATED.search(text), _FIRST_WORD.match(line)
+        if hyphen is None or word is None or not line[0].islower() or word[0] in _SUSPENDED:
+            return f"{text} {line}"
+        left, right = hyphen[1].lower(), word[0].lower()
+        if left + right not in self.words and (
+            "-" in left or f"{left}-{right}" in self.words or {left, right} <= self.words
+        ):
+            return text + line
+        return text[:-1] + line
+
+
+def unwrap(lines: Iterable[str], wrapping: Wrapping) -> Iterator[tuple[int, str]]:
+    """Join the lines of each paragraph of a wrapped file; blank lines stay.
+
+    Yields:
+        each text with the index of its first line.
+    """
+    start = 0
+    for paragraph in _paragraphs(lines):
+        for place, text in wrapping.join(paragraph):
+            yield start + place, text
+        start += len(paragraph)
+
+
+def _paragraphs(lines: Iterable[str]) -> Iterator[list[str]]:
+    """Yield the lines of each paragraph, and of each gap between two."""
+    paragraph: list[str] = []
+    for line in lines:
+        is_blank = not line.strip()
+        if paragraph and (
+            is_blank != (not paragraph[0].strip()) or len(paragraph) == LONGEST_PARAGRAPH
+        ):
+            yield paragraph
+            paragraph = []
+        paragraph.append(line)
+    if paragraph:
+        yield paragraph
+
+
+def _may_continue(line: str, after: str) -> bool:
+    return bool(
+        line.strip()
+        and after.strip()
+        and not _ITEM.match(after)
+        and not _RULE_OR_TABLE.fullmatch(line)
+        and not _RULE_OR_TABLE.fullmatch(after)
+        and not line.lstrip().startswith("#")
+    )
+
+
+def _margin(line: str) -> int:
+    """Where the text of a line begins, behind the mark of a list item."""
+    item = _ITEM.match(line)
+    return item.end() if item else len(line) - len(line.lstrip())
+
+
+def _is_verse(lines: Sequence[str]) -> bool:
+    """Whether every line of three or more begins with a capital: a poem or a list of names."""
+    return (
+        len(lines) > 2
+        and all(line.lstrip()[:1].isupper() for line in lines)
+        and not "".join(lines).isupper()
+    )

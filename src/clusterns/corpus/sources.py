@@ -13,11 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from clusterns.console import say
 from clusterns.corpus.columns import Columns
 from clusterns.corpus.kinds import file_format, is_data_file, is_light, is_plain
 from clusterns.corpus.lines import text_blocks
 from clusterns.corpus.tables import open_table
 from clusterns.errors import UserError
+from clusterns.files import cache_folder, atomic_file
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -79,6 +81,15 @@ class FileSource:
         """Tell whether it is a text file that is read as a table."""
         return file_format(self.path) == ".txt" and not self.is_plain(columns)
 
+    def is_wrapped(self, columns: Columns) -> bool:
+        """Tell whether its lines are joined."""
+        from clusterns.corpus.formats import find_wrapping
+
+        if not columns.unwrap or not self.is_plain(columns):
+            return False
+        with readable(self.path), self.path.open("rb") as raw:
+            return find_wrapping(self.path, raw) is not None
+
     def told(self, columns: Columns) -> str:
         """Say which columns of a table are meant, or refuse, from its beginning; nothing for text."""
         with readable(self.path), self.path.open("rb") as raw:
@@ -112,6 +123,8 @@ class HubSource:
     config: str | None = None
     split: str = "train"
     revision: str | None = None
+    folder: str | None = None
+    """Where the revision is on this machine; None: on the Hub."""
     size: int | None = None
 
     def identity(self) -> str:
@@ -128,10 +141,10 @@ class HubSource:
 
         try:
             dataset = load_dataset(
-                self.name,
+                self.folder or self.name,
                 name=self.config,
                 split=self.split,
-                revision=self.revision,
+                revision=None if self.folder else self.revision,
                 streaming=True,
             )
             for table in dataset.with_format("arrow").iter(batch_size=8192):
@@ -205,17 +218,37 @@ def _local(name: str) -> list[FileSource]:
 def _on_the_hub(name: str) -> HubSource:
     from huggingface_hub import HfApi
 
-    match = _HUB_NAME.fullmatch(name)
-    assert match is not None  # else it was refused
-    dataset, config, split = match.groups()
+    dataset, config, split = next(_HUB_NAME.finditer(name)).groups()
+    note = cache_folder("corpus") / f"{dataset.replace('/', '--')}.revision"
+    folder = None
     try:
         revision = HfApi().dataset_info(dataset).sha
     except Exception as error:  # not there, no network, no right to see it
-        raise UserError(
-            f"there is no file or folder {name}, and the Hub gave no dataset {dataset}: "
-            f"{_one_line(error)}"
-        ) from error
-    return HubSource(dataset, config or None, split or "train", revision)
+        revision, folder = _cached_revision(dataset, note)
+        if revision is None:
+            raise UserError(
+                f"there is no file or folder {name}, and the Hub gave no dataset {dataset}: "
+                f"{_one_line(error)}"
+            ) from error
+        say(f"The Hub gave no answer ({_one_line(error)}): {dataset} is read from the cache.")
+    else:
+        with atomic_file(note) as temporary:
+            temporary.write_text(revision or "", "utf-8")
+    return HubSource(dataset, config or None, split or "train", revision, folder)
+
+
+def _cached_revision(dataset: str, note: Path) -> tuple[str | None, str | None]:
+    """Find a dataset without a network: the revision last seen, and its folder in the Hub's cache.
+
+    Without that folder it can be used where the corpus was prepared before.
+    """
+    from huggingface_hub import snapshot_download
+
+    try:
+        folder = snapshot_download(dataset, repo_type="dataset", local_files_only=True)
+    except Exception:  # not in the cache, or not all of it
+        return (note.read_text("utf-8") if note.is_file() else None), None
+    return Path(folder).name, folder
 
 
 @contextmanager

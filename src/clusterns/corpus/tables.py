@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -11,8 +12,10 @@ from typing import Any, BinaryIO, Protocol
 from clusterns.corpus.columns import Column, find_columns
 from clusterns.corpus.delimited import Delimited
 from clusterns.corpus.kinds import file_format
-from clusterns.corpus.lines import text_lines
+from clusterns.corpus.lines import LONGEST_LINE, text_chunks, text_lines
 from clusterns.errors import UserError
+
+_BETWEEN = re.compile(r"\s*[\[,]\s*(?=[^\s\]])")  # before an item of a JSON array
 
 
 class Table(Protocol):
@@ -51,18 +54,26 @@ def open_table(
 
         return ParquetTable(path, raw, columns)
     if kind in (".json", ".jsonl", ".ndjson"):
-        return JsonLines(path, raw, columns)
+        return JsonRecords(path, raw, columns)
     return Delimited(path, raw, columns, doubtful=doubtful)
 
 
-class JsonLines:
-    """One JSON object a line; the first one decides which columns are meant."""
+class JsonRecords:
+    """JSON objects, one a line, or in a .json file also in an array.
+
+    The first one decides which columns are meant.
+    """
 
     ragged = 0
 
     def __init__(self, path: Path, raw: BinaryIO, columns: Sequence[Column]) -> None:
         self._path, self._columns = path, columns
-        self._lines = enumerate(text_lines(path, raw), start=1)
+        self._values = _line_values(path, raw)
+        if file_format(path) == ".json":
+            start = next(text_chunks(path, raw), "").lstrip()
+            raw.seek(0)
+            if start.startswith("["):
+                self._values = _array_items(path, raw)
         self._names: list[str] = []
         self._passed: list[tuple[int, dict[str, Any] | None]] = []
         for line in self._records():
@@ -82,15 +93,11 @@ class JsonLines:
             yield number, None if record is None else [record[name] for name in self._names]
 
     def _records(self) -> Iterator[tuple[int, dict[str, Any] | None]]:
-        for number, line in self._lines:
-            if not line.strip():
+        for number, record in self._values:
+            if record is None:
                 yield number, None
                 continue
             where = f"{self._path}: line {number:,}"
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise UserError(f"{where} is not JSON ({error}).") from error
             if not isinstance(record, dict):
                 raise UserError(f"{where} is not a JSON object; one object a line is needed.")
             if not self._names:
@@ -102,6 +109,42 @@ class JsonLines:
                 ]
                 _names(where, record, found)  # says which one is missing
             yield number, record
+
+
+def _line_values(path: Path, raw: BinaryIO) -> Iterator[tuple[int, Any]]:
+    """Yield the number and the JSON value of each line; None for a blank line."""
+    for number, line in enumerate(text_lines(path, raw), start=1):
+        try:
+            yield number, json.loads(line) if line.strip() else None
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{path}: line {number:,} is not JSON ({error}).") from error
+
+
+def _array_items(path: Path, raw: BinaryIO) -> Iterator[tuple[int, Any]]:
+    """Yield the items of a JSON array, each with the line it begins on; a string is a text.
+
+    Only a piece of the file is in memory at a time, so an array may be of any size.
+    """
+    decode = json.JSONDecoder().raw_decode
+    text, at, line = "", 0, 1
+    error: Exception | str = "it is cut off"
+    for chunk in text_chunks(path, raw):
+        text, at = text[at:] + chunk, 0
+        while between := _BETWEEN.match(text, at):
+            try:
+                item, end = decode(text, between.end())
+            except (ValueError, RecursionError) as trouble:  # the item may go on in the next chunk
+                error = trouble
+                break
+            line += text.count("\n", at, between.end())
+            yield line, {"text": item} if isinstance(item, str) else item
+            line += text.count("\n", between.end(), end)
+            at = end
+        if len(text) - at > LONGEST_LINE:
+            break
+    if "".join(text[at:].split()) not in ("]", "[]"):
+        line += text.count("\n", at) - text[at:].lstrip(" \n,[").count("\n")
+        raise UserError(f"{path}: line {line:,}: an item of the array is not JSON ({error}).")
 
 
 def _names(where: str, record: dict[str, Any], columns: Sequence[Column]) -> list[str]:

@@ -7,7 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import regex
+
+from clusterns.corpus.sentences import UNSPACED
 from clusterns.views.template import Template
+
+_UNSPACED, _LETTER, _WORD = map(regex.compile, (UNSPACED, r"\p{L}", r"\S+ ?"))
+# A character with its marks; a word of another script between such characters stays whole.
+_CHARACTER = regex.compile(rf"(?:(?={UNSPACED})\X|(?:(?!{UNSPACED})\S)+) ?")
 
 TextStep = Callable[[str, random.Random], str]
 """From a text to another; what is random in it is drawn from the generator."""
@@ -70,15 +77,20 @@ class Repetition:
 
 
 def crop(text: str, shortest: float, generator: random.Random) -> str:
-    """A random run of the words of ``text``, at least ``shortest`` of them (a share), never none."""
-    words, blank = words_of(text)
+    """A random run of the words of ``text``: at least the share ``shortest`` of them, and never none."""
+    words = words_of(text)
     least = max(1, round(shortest * len(words)))
     length = generator.randint(least, len(words))
     start = generator.randint(0, len(words) - length)
-    return blank.join(words[start : start + length])
+    return "".join(words[start : start + length]).strip()
 
 
-def words_of(text: str) -> tuple[list[str], str]:
-    """The words of a text and what stands between them; the characters where a script has no blanks."""
-    words = text.split()
-    return (words, " ") if len(words) > 1 else (list(text.strip()), "")
+def words_of(text: str) -> list[str]:
+    """The words of a text, each with the blank behind it: ``"".join`` gives the text.
+
+    A text mostly in a script without blanks between words falls into characters.
+    """
+    text, pattern = " ".join(text.split()), _WORD
+    if not text.isascii() and 2 * len(_UNSPACED.findall(text)) >= len(_LETTER.findall(text)) > 0:
+        pattern = _CHARACTER
+    return pattern.findall(text)

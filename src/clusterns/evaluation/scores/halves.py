@@ -72,10 +72,10 @@ def halved(texts: Sequence[str], fewest: int) -> tuple[list[str], list[str], lis
     """First and second halves of all texts of ``fewest`` words or more, and the rows of these texts."""
     firsts, seconds, rows = [], [], []
     for row, text in enumerate(texts):
-        words, blank = words_of(text)
+        words = words_of(text)
         if len(words) >= fewest:
-            firsts.append(blank.join(words[: len(words) // 2]))
-            seconds.append(blank.join(words[len(words) // 2 :]))
+            firsts.append("".join(words[: len(words) // 2]).strip())
+            seconds.append("".join(words[len(words) // 2 :]))
             rows.append(row)
     return firsts, seconds, rows
 
