@@ -19,7 +19,7 @@ from clusterns.corpus.kinds import file_format, is_data_file, is_light, is_plain
 from clusterns.corpus.lines import text_blocks
 from clusterns.corpus.tables import open_table
 from clusterns.errors import UserError
-from clusterns.files import cache_folder, atomic_file
+from clusterns.files import atomic_file, cache_folder
 
 if TYPE_CHECKING:
     from collections import Counter
