@@ -25,9 +25,9 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.harness import description, wikipedia
-from clusterns.explore.explorer import Scene
-from clusterns.explore.lens import Lens
-from clusterns.explore.server import listen, server_of
+from clusterns.explore.corpus import EmbeddedCorpus
+from clusterns.explore.explorer import Explorer
+from clusterns.explore.server import listen, make_server
 from clusterns.explore.topics import find_topics
 from clusterns.vectors.embed import Embedder
 from clusterns.vectors.models import load_model
@@ -59,11 +59,13 @@ class NoisyCopies:
 
 def queries(model: Any, real: np.ndarray, texts: list[str]) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
-        lens = Lens("minibert", model, NoisyCopies(Path(folder), real, texts, SENTENCES))
+        corpus = EmbeddedCorpus(
+            "minibert", model, NoisyCopies(Path(folder), real, texts, SENTENCES)
+        )
         times = []
         for text in wikipedia(REAL + QUERIES)[REAL:]:
             begun = time.perf_counter()
-            lens.search(" ".join(text.split()[:8]), 20)
+            corpus.search(" ".join(text.split()[:8]), 20)
             times.append(1000 * (time.perf_counter() - begun))
     times = sorted(times[20:])
     return {
@@ -107,12 +109,10 @@ def page(model: Any, real: np.ndarray, texts: list[str]) -> dict[str, float]:
     from playwright.sync_api import sync_playwright
 
     with tempfile.TemporaryDirectory() as folder, listen(0) as where:
-        lens = Lens("minibert", model, NoisyCopies(Path(folder), real, texts, POINTS))
-        scene = Scene(
-            "benchmark", [lens], find_topics(lens.vectors, lens.index.texts.to_pylist(), 30)
-        )
-        scene.maps.points(0, "pca")
-        server = server_of(scene)
+        corpus = EmbeddedCorpus("minibert", model, NoisyCopies(Path(folder), real, texts, POINTS))
+        explorer = Explorer("benchmark", [corpus], find_topics(corpus.vectors, corpus.texts, 30))
+        explorer.maps.points(0, "pca")
+        server = make_server(explorer)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [where]}, daemon=True)
         thread.start()
         with sync_playwright() as playwright:

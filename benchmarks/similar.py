@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import description, wikipedia
-from clusterns.explore.duplicates import THRESHOLDS, levels, pairs_of
+from clusterns.explore.duplicates import THRESHOLDS, find_pairs, levels
 from clusterns.vectors.approximate import InvertedFile
 from clusterns.vectors.embed import Embedder
 from clusterns.vectors.models import load_model
@@ -66,7 +66,7 @@ def run() -> dict[str, Any]:
         vectors = million(Path(folder) / "vectors.npy", real)
         lists, building = timed(lambda: InvertedFile.build(vectors, progress=False))
         (cosines, rows), looking = timed(lambda: lists.neighbours(NEIGHBOURS, progress=False))
-        pairs, pairing = timed(lambda: pairs_of(cosines, rows, min(THRESHOLDS)))
+        pairs, pairing = timed(lambda: find_pairs(cosines, rows, min(THRESHOLDS)))
         _, grouping = timed(lambda: levels(pairs, THRESHOLDS))
         own = np.sort(np.random.default_rng(1).choice(COUNT, CHECKED, replace=False))
         (exact, _), slowly = timed(lambda: nearest(vectors[own], vectors, 10, own))

@@ -34,7 +34,7 @@ def test_similar_finds_pairs_and_groups_and_drops_the_repeats(
 ) -> None:
     pairs, groups, drop = tmp_path / "pairs.jsonl", tmp_path / "groups.csv", tmp_path / "clean.txt"
     run("similar", tiny_bert, corpus, "--pooling", "mean", "--threshold", 0.9999, "--pairs", pairs,
-        "--groups", groups, "--drop", drop)  # fmt: skip
+        "--groups", groups, "--deduplicated", drop)  # fmt: skip
     found = [json.loads(line) for line in pairs.read_text("utf-8").splitlines()]
     assert {(one["line1"], one["line2"]) for one in found} == {(1, 32), (1, 43), (5, 42)}
     assert all(one["cosine"] == pytest.approx(1) for one in found)
@@ -55,15 +55,15 @@ def test_the_table_says_what_each_threshold_would_give(tiny_bert: Path, corpus: 
         "3", "2", "3", "3", "39",
     ]  # fmt: skip
     assert "0.95" in shown
-    assert "One group holds" not in shown
+    assert "The largest group" not in shown
 
 
 def test_a_threshold_below_which_all_is_alike_is_said_to_be_one(
     tiny_bert: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clusterns.explore.duplicates.HARDLY_REPEATS", 20)
+    monkeypatch.setattr("clusterns.explore.duplicates.LARGE_GROUP", 20)
     shown = run("similar", tiny_bert, corpus, "--pooling", "mean", "--threshold", -1)
-    assert "One group holds 42 of 42 sentences: for this model -1 is not much." in shown
+    assert "The largest group holds 42 of 42 lines: -1 is low for this model." in shown
 
 
 def test_topics_are_written_and_new_text_is_assigned(
@@ -74,7 +74,7 @@ def test_topics_are_written_and_new_text_is_assigned(
         "--sentences", sentences)  # fmt: skip
     found = [json.loads(line) for line in topics.read_text("utf-8").splitlines()]
     assert [one["topic"] for one in found] == [0, 1, 2]
-    assert all(one["central"] and -1 <= one["tightness"] <= 1 for one in found)
+    assert all(one["central"] and -1 <= one["cohesion"] <= 1 for one in found)
     with sentences.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 42

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from clusterns.explore.explorer import Scene
-from clusterns.explore.lens import Lens
-from clusterns.explore.server import listen, server_of
+from clusterns.explore.corpus import EmbeddedCorpus
+from clusterns.explore.explorer import Explorer
+from clusterns.explore.server import listen, make_server
 from clusterns.explore.topics import find_topics
 from clusterns.vectors.index import Index
 from clusterns.vectors.models import load_model
@@ -22,30 +22,30 @@ def texts() -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def lenses(
+def corpora(
     tiny_bert: Path, texts: list[str], tmp_path_factory: pytest.TempPathFactory
-) -> list[Lens]:
+) -> list[EmbeddedCorpus]:
     """Two models over the same sentences."""
     made = []
     for pooling in ("mean", "max"):
         model = load_model(str(tiny_bert), pooling, device="cpu")
         folder = tmp_path_factory.mktemp("index") / pooling
         index = Index.build(folder, model, texts, model_name=pooling, progress=False)
-        made.append(Lens(f"{pooling} pooling", model, index))
+        made.append(EmbeddedCorpus(f"{pooling} pooling", model, index))
     return made
 
 
 @pytest.fixture(scope="session")
-def scene(lenses: list[Lens], texts: list[str]) -> Scene:
-    topics = find_topics(lenses[0].vectors, texts, 5, progress=False)
-    return Scene("<b>nasty</b>.txt", lenses, topics)
+def explorer(corpora: list[EmbeddedCorpus], texts: list[str]) -> Explorer:
+    topics = find_topics(corpora[0].vectors, texts, 5, progress=False)
+    return Explorer("<b>nasty</b>.txt", corpora, topics)
 
 
 @pytest.fixture(scope="session")
-def address(scene: Scene) -> Iterator[str]:
-    """The scene's server, at work."""
+def address(explorer: Explorer) -> Iterator[str]:
+    """The explorer's server, running."""
     where = listen(0)
-    server = server_of(scene)
+    server = make_server(explorer)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [where]}, daemon=True)
     thread.start()
     while not server.started:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from clusterns.explore.explorer import Scene
+from clusterns.explore.explorer import Explorer
 
 CHROMIUM = shutil.which("chromium")
 if CHROMIUM is None and not os.environ.get("CI"):
@@ -115,10 +115,10 @@ def test_a_query_shows_results_of_both_models(visit: Any, texts: list[str]) -> N
     assert page.locator("#panel .row.gained").count() == page.locator("#panel .row.lost").count()
 
 
-def test_a_point_is_hovered_and_clicked(visit: Any, texts: list[str], scene: Scene) -> None:
+def test_a_point_is_hovered_and_clicked(visit: Any, texts: list[str], explorer: Explorer) -> None:
     page = visit()
     # A point that no other one hides.
-    places = scene.maps.points(0, "pca")
+    places = explorer.maps.points(0, "pca")
     distances = ((places[:, None] - places[None]) ** 2).sum(axis=2)
     distances[range(len(places)), range(len(places))] = 9
     row = int(distances[:100].min(axis=1).argmax())
@@ -151,28 +151,28 @@ def test_models_are_switched_and_shown_side_by_side(visit: Any) -> None:
     assert captions == ["max pooling", "mean pooling"]
 
 
-def test_the_list_of_changes_and_its_colours(visit: Any, scene: Scene) -> None:
+def test_the_list_of_changes_and_its_colors(visit: Any, explorer: Explorer) -> None:
     page = visit()
     picture = "document.querySelectorAll('#maps canvas')[0].toDataURL()"
     first = page.evaluate(picture)
-    page.click("#colours button:nth-child(2)")
+    page.click("#colors button:nth-child(2)")
     page.wait_for_function(f"before => {picture} !== before", arg=first)
     page.click("#tab-changed")
     page.wait_for_selector("#panel .histogram")
     shown = page.locator("#panel .row").first
-    assert int(shown.get_attribute("data-id")) == scene.change.order[0]
+    assert int(shown.get_attribute("data-id")) == explorer.change.order[0]
     shown.click()
     page.wait_for_selector("#panel .sentence")
 
 
-def test_topics_open_and_the_lasso_selects(visit: Any, scene: Scene) -> None:
+def test_topics_open_and_the_lasso_selects(visit: Any, explorer: Explorer) -> None:
     page = visit()
     page.click("#tab-topics")
-    assert page.locator("#panel [data-topic]").count() == len(scene.topics.topics) + (
-        scene.topics.nowhere > 0
+    assert page.locator("#panel [data-topic]").count() == len(explorer.topics.topics) + (
+        explorer.topics.outliers > 0
     )
     page.click("#panel [data-topic='0']")
-    assert page.locator("#panel .topics .rows .row").count() >= 5
+    assert page.locator("#panel .topics .parts .row").count() >= 5
     box = canvas(page).bounding_box()
     page.click("#lasso")
     corners = [(0.02, 0.1), (0.98, 0.1), (0.98, 0.98), (0.02, 0.98)]
@@ -182,7 +182,7 @@ def test_topics_open_and_the_lasso_selects(visit: Any, scene: Scene) -> None:
             page.mouse.down()
     page.mouse.up()
     page.wait_for_selector("#panel .chips")
-    assert int(page.locator("#panel h2").text_content().split()[0]) > 0.9 * len(scene)
+    assert int(page.locator("#panel h2").text_content().split()[0]) > 0.9 * len(explorer)
     assert page.locator("#lasso").get_attribute("aria-pressed") == "false"
 
 
@@ -208,7 +208,7 @@ def test_everything_can_be_done_by_keyboard(visit: Any, texts: list[str]) -> Non
     press("m")
     press("m")
     press("c")
-    assert page.locator("#colours [aria-pressed=true]").text_content() == "Change"
+    assert page.locator("#colors [aria-pressed=true]").text_content() == "Change"
     press("v")
     page.wait_for_selector("#panel .chips")
     press("?")
@@ -314,7 +314,7 @@ def test_a_server_that_has_gone_is_said_so(visit: Any, texts: list[str]) -> None
     )
     page.fill("#query", "anything")
     page.wait_for_function(
-        "() => document.getElementById('panel').textContent.includes('did not work: too much <b>')"
+        "() => document.getElementById('panel').textContent.includes('went wrong: too much <b>')"
     )
     page.unroute("**/api/search")
     search(page, texts[1])

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from clusterns.explore.keywords import Words, class_tf_idf, words_of
+from clusterns.explore.keywords import Keywords, class_tf_idf, words_of
 
 
 def test_words_of_many_scripts() -> None:
@@ -39,15 +39,21 @@ def test_of_two_groups_a_common_word_has_to_be_twice_as_frequent() -> None:
 def test_typical_words_leave_out_what_all_groups_say() -> None:
     texts = [f"the {word} of it {i}x" for word in ("ship", "judge", "cell") for i in range(20)]
     groups = np.repeat([0, 1, 2], 20)
-    assert Words(texts).typical(groups, 3) == [["ship"], ["judge"], ["cell"]]
-    assert Words(texts).typical_of(range(20, 40))[0] == "judge"
+    assert Keywords(texts).of_groups(groups, 3) == [["ship"], ["judge"], ["cell"]]
+    assert Keywords(texts).of_rows(range(20, 40))[0] == "judge"
+
+
+def test_stop_words_are_no_keywords_even_of_one_group() -> None:
+    texts = ["your ship as it sails"] * 9 + ["the court rules"] * 9 + ["a cell divides"] * 9
+    first = Keywords(texts).of_groups(np.repeat([0, 1, 2], 9), 3)[0]
+    assert first == ["sails", "ship"]
 
 
 def test_texts_without_a_word_have_none() -> None:
-    assert Words(["1 2", "!"]).typical(np.array([0, 0]), 1) == [[]]
+    assert Keywords(["1 2", "!"]).of_groups(np.array([0, 0]), 1) == [[]]
 
 
 def test_forms_of_a_word_count_once() -> None:
     texts = ["file files filed"] * 3 + ["river"] * 3 + ["moon"] * 3
-    first = Words(texts).typical(np.repeat([0, 1, 2], 3), 3)[0]
+    first = Keywords(texts).of_groups(np.repeat([0, 1, 2], 3), 3)[0]
     assert len(first) == 1

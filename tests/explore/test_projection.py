@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from clusterns.explore.kept import kept
-from clusterns.explore.lens import Lens
-from clusterns.explore.projection import Maps, pca, quantised, turned
-from clusterns.explore.umap_process import refined
+from clusterns.explore.corpus import EmbeddedCorpus, cached_array
+from clusterns.explore.projection import Projections, pca, procrustes_align, quantize
+from clusterns.explore.umap_process import umap_points
 
 
 def test_pca_is_that_of_scikit_learn_but_for_the_sign() -> None:
@@ -28,27 +27,27 @@ def test_a_map_is_turned_back_onto_another() -> None:
     angle = 2.1
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
     mirrored = points @ turn * [1, -1] * 3.7 + [5, -2]
-    assert np.allclose(turned(mirrored.astype(np.float32), points), points, atol=1e-4)
+    assert np.allclose(procrustes_align(mirrored.astype(np.float32), points), points, atol=1e-4)
 
 
 def test_a_map_that_has_nothing_to_do_with_another_is_as_wide() -> None:
     points, onto = np.random.default_rng(0).normal(size=(2, 500, 2)).astype(np.float32)
-    assert np.std(turned(9 * points, onto)) == pytest.approx(np.std(onto), rel=0.02)
+    assert np.std(procrustes_align(9 * points, onto)) == pytest.approx(np.std(onto), rel=0.02)
 
 
 def test_places_for_the_page_keep_their_shape() -> None:
-    places = quantised(np.array([[0, 0], [4, 0], [4, 2], [2, 1]], dtype=np.float32)).astype(int)
+    places = quantize(np.array([[0, 0], [4, 0], [4, 2], [2, 1]], dtype=np.float32)).astype(int)
     assert places[0, 0] == 0
     assert places[1, 0] == 65535
     assert places[2, 1] - places[0, 1] == pytest.approx(65535 / 2, abs=2)
     assert abs(places[3] - 32767.5).max() <= 1
-    assert len(quantised(np.zeros((3, 2), dtype=np.float32))) == 3
+    assert len(quantize(np.zeros((3, 2), dtype=np.float32))) == 3
 
 
 def test_maps_of_one_plane_have_one_scale() -> None:
     small = np.array([[0, 0], [1, 1]], dtype=np.float32)
     large = np.array([[-4, 0], [4, 0]], dtype=np.float32)
-    places, others = quantised(small, large).astype(int), quantised(large, small).astype(int)
+    places, others = quantize(small, large).astype(int), quantize(large, small).astype(int)
     assert others[:, 0].tolist() == [0, 65535]
     assert places[1, 0] - places[0, 0] == pytest.approx(65535 / 8, abs=2)
     assert places[0, 1] == others[0, 1]
@@ -62,20 +61,20 @@ def test_what_is_kept_is_made_once_and_what_is_damaged_again(tmp_path: Path) -> 
         return np.arange(5)
 
     path = tmp_path / "folder" / "array.npy"
-    assert kept(path, make).tolist() == kept(path, make).tolist() == [0, 1, 2, 3, 4]
+    assert cached_array(path, make).tolist() == cached_array(path, make).tolist() == [0, 1, 2, 3, 4]
     assert len(made) == 1
     path.write_bytes(path.read_bytes()[:-9])
-    assert kept(path, make).tolist() == [0, 1, 2, 3, 4]
+    assert cached_array(path, make).tolist() == [0, 1, 2, 3, 4]
     assert len(made) == 2
 
 
-def test_the_second_pca_lies_on_the_first(lenses: list[Lens]) -> None:
-    maps = Maps(lenses)
+def test_the_second_pca_lies_on_the_first(corpora: list[EmbeddedCorpus]) -> None:
+    maps = Projections(corpora)
     first, second = (np.asarray(maps.points(n, "pca")) for n in (0, 1))
     spread = np.linalg.norm(first - first.mean(axis=0), axis=1).mean()
-    own = pca(lenses[1].vectors)
+    own = pca(corpora[1].vectors)
     assert np.linalg.norm(second - first, axis=1).mean() < spread
-    assert np.allclose(turned(own, first), second, atol=1e-4)
+    assert np.allclose(procrustes_align(own, first), second, atol=1e-4)
 
 
 def test_umap_keeps_neighbours_together_and_does_not_forget_where_it_started() -> None:
@@ -89,22 +88,41 @@ def test_umap_keeps_neighbours_together_and_does_not_forget_where_it_started() -
     rows = np.argsort(-cosines, axis=1)[:, :15].astype(np.int32)
     near = np.take_along_axis(cosines, rows, 1).astype(np.float32)
     start = pca(vectors.astype(np.float32))
-    points = refined(rows, near, start)
+    points = umap_points(rows, near, start)
     distances = np.linalg.norm(points[:, None] - points[None], axis=2)
     np.fill_diagonal(distances, np.inf)
     assert (groups[distances.argmin(axis=1)] == groups).mean() > 0.95
-    assert np.array_equal(points, refined(rows, near, start))
+    assert np.array_equal(points, umap_points(rows, near, start))
 
 
-def test_umap_runs_beside_the_server_and_can_be_stopped(lenses: list[Lens]) -> None:
+def test_a_umap_that_fails_is_not_pending_forever(
+    corpora: list[EmbeddedCorpus],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise OSError("no more processes")
+
+    monkeypatch.setattr("clusterns.explore.projection.find_spec", lambda _: True)
+    monkeypatch.setattr("subprocess.Popen", broken)
+    maps = Projections(corpora)
+    maps.start()
+    while maps.running:
+        time.sleep(0.01)
+    assert maps.pending is None
+    assert maps.kinds == ["pca"]
+    assert "UMAP failed (no more processes)." in capsys.readouterr().err
+
+
+def test_umap_runs_beside_the_server_and_can_be_stopped(corpora: list[EmbeddedCorpus]) -> None:
     pytest.importorskip("umap")
-    maps = Maps(lenses)
-    maps.refine()
+    maps = Projections(corpora)
+    maps.start()
     assert maps.pending is not None
     while maps._process is None:
         time.sleep(0.05)
     number = maps._process.pid
-    maps.end()
+    maps.stop()
     assert maps._process.poll() == -signal.SIGTERM
     with pytest.raises(ProcessLookupError):
         os.kill(number, 0)

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.explore.explorer import Scene
-from clusterns.explore.server import LARGEST, listen
+from clusterns.explore.explorer import Explorer
+from clusterns.explore.server import MAX_BODY, listen
 
 
 def call(
@@ -86,11 +86,11 @@ def test_search_finds_the_sentence_itself_first_with_both_models(
 
 
 def test_a_sentence_has_its_neighbours_with_what_was_gained_and_lost(
-    address: str, scene: Scene
+    address: str, explorer: Explorer
 ) -> None:
     opened = answered(address, "/api/sentence", {"id": 3})
     now, before = ([hit["id"] for hit in model["hits"]] for model in opened["models"])
-    vectors = np.asarray(scene.lenses[0].vectors, dtype=np.float32)
+    vectors = np.asarray(explorer.corpora[0].vectors, dtype=np.float32)
     cosines = vectors @ vectors[3]
     cosines[3] = -2
     assert now == np.argsort(-cosines)[:10].tolist()
@@ -104,20 +104,20 @@ def test_a_sentence_has_its_neighbours_with_what_was_gained_and_lost(
 
 
 def test_the_arrays_of_the_map_have_a_place_a_topic_and_a_change_for_each_sentence(
-    address: str, scene: Scene
+    address: str, explorer: Explorer
 ) -> None:
-    about = answered(address, "/api/scene")
-    assert about["count"] == len(scene)
-    for lens in (0, 1):
-        places = np.frombuffer(call(address, f"/api/map/{lens}/pca")[2], "<u2").reshape(-1, 2)
-        assert len(places) == len(scene)
-        assert len(np.unique(places, axis=0)) > 0.9 * len(scene)
+    about = answered(address, "/api/corpus")
+    assert about["count"] == len(explorer)
+    for model in (0, 1):
+        places = np.frombuffer(call(address, f"/api/map/{model}/pca")[2], "<u2").reshape(-1, 2)
+        assert len(places) == len(explorer)
+        assert len(np.unique(places, axis=0)) > 0.9 * len(explorer)
     topics = np.frombuffer(call(address, "/api/topics")[2], "<i2")
-    assert topics.tolist() == scene.topics.labels.tolist()
+    assert topics.tolist() == explorer.topics.labels.tolist()
     assert np.bincount(topics[topics >= 0]).tolist() == [t["size"] for t in about["topics"]]
     change = np.frombuffer(call(address, "/api/change")[2], np.uint8)
-    assert change.tolist() == np.round(255 * (1 - scene.change.kept / 10)).tolist()
-    assert sum(about["change"]["histogram"]) == len(scene)
+    assert change.tolist() == np.round(255 * (1 - explorer.change.shared / 10)).tolist()
+    assert sum(about["change"]["histogram"]) == len(explorer)
 
 
 def test_a_selection_has_typical_words_and_topics(address: str, texts: list[str]) -> None:
@@ -176,7 +176,7 @@ def test_a_bad_question_gets_one_short_sentence(
     address: str, path: str, body: bytes, status: int
 ) -> None:
     refused(call(address, path, body), status)
-    assert answered(address, "/api/scene")["count"]
+    assert answered(address, "/api/corpus")["count"]
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ def test_a_bad_question_gets_one_short_sentence(
     [
         "/nothing", "/api", "/api/nothing", "/api/map/2/pca", "/api/map/0/tsne", "/api/map/x/pca",
         "/server.py", "/../server.py", "/..%2f..%2fetc%2fpasswd", "/%2e%2e/%2e%2e/etc/passwd",
-        "//etc/passwd", "/index.html/../../scene.py", "/page/index.html", "/index.html%00",
+        "//etc/passwd", "/index.html/../../explorer.py", "/page/index.html", "/index.html%00",
         "/api/map/0/..%2f..%2fpca", "/api/map/99999999999999999999999/pca",
     ],
 )  # fmt: skip
@@ -194,7 +194,7 @@ def test_no_other_path_gives_anything(address: str, path: str) -> None:
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "PATCH"])
 def test_other_methods_are_refused(address: str, method: str) -> None:
-    refused(call(address, "/api/scene", b"{}", method=method), 405)
+    refused(call(address, "/api/corpus", b"{}", method=method), 405)
 
 
 def test_get_is_refused_where_a_question_is_needed(address: str) -> None:
@@ -211,9 +211,12 @@ def test_get_is_refused_where_a_question_is_needed(address: str) -> None:
     ],
 )  # fmt: skip
 def test_other_hosts_and_origins_are_refused(address: str, headers: dict[str, str]) -> None:
-    refused(call(address, "/api/scene", headers=headers), 403)
-    refused(call(address, "/api/search", {"query": "a"}, headers), 403)
-    refused(call(address, "/", headers=headers), 403)
+    for path, body in [("/api/corpus", None), ("/api/search", {"query": "a"}), ("/", None)]:
+        answer = call(address, path, body, headers)
+        if "Host" in headers:  # the middleware of Starlette
+            assert (answer[0], answer[2]) == (400, b"Invalid host header")
+        else:
+            refused(answer, 403)
 
 
 def test_the_page_itself_may_ask(address: str) -> None:
@@ -237,7 +240,7 @@ def test_what_is_no_http_does_no_harm(address: str) -> None:
             except OSError:  # the server may have hung up before the last of it
                 said = b""
             assert b"Traceback" not in said
-    assert answered(address, "/api/scene")["count"]
+    assert answered(address, "/api/corpus")["count"]
 
 
 def test_a_question_that_never_ends_is_cut_off(address: str) -> None:
@@ -245,17 +248,17 @@ def test_a_question_that_never_ends_is_cut_off(address: str) -> None:
     with socket.create_connection((where.hostname, where.port), timeout=10) as connection:
         head = f"POST /api/search HTTP/1.1\r\nHost: 127.0.0.1:{where.port}\r\n"
         connection.sendall(f"{head}Content-Length: {10**12}\r\n\r\n".encode())
-        connection.sendall(b"a" * (LARGEST + 1))
+        connection.sendall(b"a" * (MAX_BODY + 1))
         assert b" 413 " in connection.recv(4096).split(b"\r\n")[0]
 
 
 def test_a_fault_of_the_program_shows_nothing_of_it(
-    address: str, scene: Scene, monkeypatch: pytest.MonkeyPatch
+    address: str, explorer: Explorer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError("secret /etc/path")
 
-    monkeypatch.setattr(scene, "search", broken)
+    monkeypatch.setattr(explorer, "search", broken)
     said = refused(call(address, "/api/search", {"query": "a"}), 500)
     assert "secret" not in said
 
@@ -280,7 +283,7 @@ def test_it_listens_on_this_machine_only_and_a_taken_port_is_one_sentence() -> N
         host, port = where.getsockname()
         assert host == "127.0.0.1"
         assert port > 0
-        with pytest.raises(UserError, match=f"--port {port} cannot be had"):
+        with pytest.raises(UserError, match=f"--port {port} is not available"):
             listen(port)
 
 
@@ -299,11 +302,11 @@ def test_the_command_says_where_it_listens_and_ends_well_with_ctrl_c(
         line = process.stdout.readline()
         assert line.startswith("Open http://127.0.0.1:"), line + process.stderr.read()
         address = line.removeprefix("Open ").strip().rstrip("/")
-        assert answered(address, "/api/scene")["count"] == 40
+        assert answered(address, "/api/corpus")["count"] == 40
         process.send_signal(signal.SIGINT)
         _, status = process.communicate(timeout=60)
     finally:
         process.kill()
     assert process.returncode == 0
-    assert status.rstrip().endswith("Ended.")
+    assert status.rstrip().endswith("Stopped.")
     assert "Traceback" not in status

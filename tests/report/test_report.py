@@ -14,10 +14,9 @@ from clusterns.errors import UserError
 from clusterns.evaluation.data.sets import ScoredPairs
 from clusterns.evaluation.scores.halves import HalvesEvaluator
 from clusterns.report.charts import line_chart
-from clusterns.report.comparison import examine, reciprocal_ranks
-from clusterns.report.make import make_report, report_after
-from clusterns.report.page import differing
-from clusterns.report.summary import length, read_stories, read_story
+from clusterns.report.comparison import compare_models, reciprocal_ranks
+from clusterns.report.page import make_report, report_after, setting_differences
+from clusterns.report.summary import duration, read_summaries, read_summary
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe
 from clusterns.vectors.models import load_model
@@ -98,8 +97,8 @@ def test_the_report_of_a_run_has_everything_and_loads_nothing(run: Path) -> None
     for words in (
         "0.1000 → 0.3000", "+0.2000", "clustering starts", "false-negative rate", "best at step 30",
         "halves find each other, MRR", "alignment of halves", "uniformity", "95 % intervals",
-        "nearest with the new model", "belong to none", "hard negatives", "learning_rate",
-        "sentence-transformers", "one.txt", "sentences kept out of training",
+        "Nearest to the trained model", "have no topic", "hard negatives", "learning_rate",
+        "sentence-transformers", "one.txt", "held-out sentences",
     ):  # fmt: skip
         assert words in page, words
 
@@ -116,11 +115,11 @@ def test_several_runs_stand_side_by_side_with_what_differs(
     run: Path, tiny_bert: Path, tmp_path: Path
 ) -> None:
     other = finished_run(tmp_path / "other", tiny_bert, sigma=0.7)
-    page = make_report([run, other], tmp_path / "both.html", examined=False).read_text("utf-8")
+    page = make_report([run, other], tmp_path / "both.html", models=False).read_text("utf-8")
     assert "2 runs side by side" in page
     assert outside(page) == []
-    first, second = (read_story(path).settings for path in (run, other))
-    assert differing([first, second]) == {"sigma": [0.4, 0.7]}
+    first, second = (read_summary(path).settings for path in (run, other))
+    assert setting_differences([first, second]) == {"sigma": [0.4, 0.7]}
 
 
 def test_a_text_or_model_that_is_gone_does_not_cost_the_report(
@@ -129,7 +128,7 @@ def test_a_text_or_model_that_is_gone_does_not_cost_the_report(
     gone = finished_run(tmp_path / "gone", tiny_bert)
     (tmp_path / "gone.txt").unlink()
     page = make_report([gone]).read_text("utf-8")
-    assert "The model was not looked at" in page
+    assert "The models were not compared" in page
     assert "0.1000 → 0.3000" in page
 
 
@@ -137,10 +136,10 @@ def test_where_clustering_never_started_it_is_said(tiny_bert: Path, tmp_path: Pa
     never = "Clustering never started in this run."
     for method, expected in {"clusterns": True, "simcse": False}.items():
         folder = RunFolder(finished_run(tmp_path / method, tiny_bert, method=method))
-        assert never not in make_report([folder.path], examined=False).read_text("utf-8")
+        assert never not in make_report([folder.path], models=False).read_text("utf-8")
         results = json.loads(folder.results_file.read_text())
         folder.results_file.write_text(json.dumps({**results, "clustering_started_at": None}))
-        page = make_report([folder.path], examined=False).read_text("utf-8")
+        page = make_report([folder.path], models=False).read_text("utf-8")
         assert (never in page) is expected
 
 
@@ -161,18 +160,18 @@ def test_an_adaptation_shows_how_far_it_went(tiny_bert: Path, tmp_path: Path) ->
 
 
 def test_an_unfinished_run_is_one_sentence(tiny_bert: Path, tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="holds no run"):
-        read_story(tmp_path)
+    with pytest.raises(UserError, match="is no run folder"):
+        read_summary(tmp_path)
     half = finished_run(tmp_path / "half", tiny_bert)
     (half / "results.json").unlink()
-    with pytest.raises(UserError, match="not finished"):
+    with pytest.raises(UserError, match="has not finished"):
         make_report([half])
 
 
 def test_runs_of_the_same_name_are_told_apart(run: Path) -> None:
-    names = [story.name for story in read_stories([run, run])]
+    names = [summary.name for summary in read_summaries([run, run])]
     assert names == [str(run), str(run)]
-    assert read_story(run).name == "one"
+    assert read_summary(run).name == "one"
 
 
 def test_the_figures_are_those_of_the_evaluation(tiny_bert: Path) -> None:
@@ -180,7 +179,7 @@ def test_the_figures_are_those_of_the_evaluation(tiny_bert: Path) -> None:
     texts = [text + " and some more words" for text in subject_texts(60)]
     random = np.random.default_rng(0)
     pairs = ScoredPairs(texts[:30], texts[30:], random.uniform(0, 5, 30), "mine")
-    seen = examine([*texts, texts[0]], before, after, pairs)
+    seen = compare_models([*texts, texts[0]], before, after, pairs)
     assert seen.sentences == 60
     scores = {score.name: score for score in seen.scores}
     halves = scores["halves find each other, MRR"]
@@ -194,16 +193,16 @@ def test_the_figures_are_those_of_the_evaluation(tiny_bert: Path) -> None:
          * before.encode(pairs.sentences2, normalize_embeddings=True)).sum(axis=1)
     ]  # fmt: skip
     assert spearman.before == pytest.approx(spearmanr(cosines[0], pairs.scores)[0], abs=1e-3)
-    for example in seen.changed:
+    for example in seen.examples:
         assert {mark for _, mark in example.before} <= {"kept", "lost"}
         assert {mark for _, mark in example.after} <= {"kept", "gained"}
 
 
 def test_the_same_model_twice_shows_no_difference(tiny_bert: Path) -> None:
     model = load_base(str(tiny_bert), "mean")
-    seen = examine([text + " and more words" for text in subject_texts(40)], model, model)
-    assert seen.change.kept.tolist() == [10] * 40
-    assert all(score.before == score.after and not score.better for score in seen.scores)
+    seen = compare_models([text + " and more words" for text in subject_texts(40)], model, model)
+    assert seen.change.shared.tolist() == [10] * 40
+    assert all(score.before == score.after and score.verdict != "better" for score in seen.scores)
 
 
 def test_reciprocal_ranks_by_hand() -> None:
@@ -228,7 +227,7 @@ def test_a_chart_is_the_same_every_time_and_takes_the_colours_of_the_page() -> N
     ("seconds", "words"), [(5, "5 s"), (89, "89 s"), (600, "10 min"), (7260, "2 h 1 min")]
 )
 def test_lengths_in_words(seconds: float, words: str) -> None:
-    assert length(seconds) == words
+    assert duration(seconds) == words
 
 
 def test_after_training_a_report_is_written_once_and_its_faults_do_not_cost_the_run(
@@ -240,6 +239,6 @@ def test_after_training_a_report_is_written_once_and_its_faults_do_not_cost_the_
     assert report_after([run]) == run / "report.html"
     assert (run / "report.html").stat().st_mtime_ns == first
     (run / "report.html").unlink()
-    monkeypatch.setattr("clusterns.report.make.examine", lambda *_: 1 / 0)
+    monkeypatch.setattr("clusterns.report.page.compare_models", lambda *_: 1 / 0)
     assert report_after([run]) is None
     assert not (run / "report.html").exists()

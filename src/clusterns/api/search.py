@@ -162,11 +162,11 @@ class SearchPlan:
             return self._index(model).search(model, self.query, self.top)
 
     def _index(self, model: SentenceTransformer) -> Index:
-        from clusterns.explore.corpus import index_of_run
+        from clusterns.explore.corpus import run_index
         from clusterns.vectors.index import Index
 
         if not self.corpus:
-            return index_of_run(Path(self.model), model, self.loading)
+            return run_index(Path(self.model), model, self.loading)
         if self.vectors is not None:
             return Index.open(self.vectors, model, model_name=self.model)
         return self._embedded(model)

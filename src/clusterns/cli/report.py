@@ -43,8 +43,8 @@ def report(
 
     from clusterns.cli.quiet import quiet_libraries
     from clusterns.console import answers
-    from clusterns.report.make import make_report
+    from clusterns.report.page import make_report
 
     quiet_libraries()
-    path = make_report(runs, output, examined=not no_models)
+    path = make_report(runs, output, models=not no_models)
     answers.print(f"The report: {path.resolve().as_uri()}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""``clusterns similar``: sentences that say nearly the same."""
+"""``clusterns similar``: near-duplicates."""
 
 from __future__ import annotations
 
@@ -19,15 +19,21 @@ from clusterns.cli.options import (
     TruncateDim,
 )
 
+SHOWN = 5  # lines of a group
+
 
 def similar(
     model: Model,
     corpus: Annotated[
-        list[str],
-        typer.Argument(help="Text: files, folders or Hub datasets.", show_default=False),
-    ],
+        list[str] | None,
+        typer.Argument(
+            help="Text: files, folders, Hub datasets, or a folder that `clusterns encode` wrote. "
+            "Default: the corpus of the run.",
+            show_default=False,
+        ),
+    ] = None,
     threshold: Annotated[
-        float, typer.Option(min=-1, max=1, help="Least cosine of two sentences that are alike.")
+        float, typer.Option(min=-1, max=1, help="Minimum cosine of near-duplicates.")
     ] = 0.9,
     pairs: Annotated[
         Path | None,
@@ -37,15 +43,15 @@ def similar(
         Path | None,
         typer.Option(help="Write all groups to this .csv or .jsonl file.", show_default=False),
     ] = None,
-    drop: Annotated[
+    deduplicated: Annotated[
         Path | None,
         typer.Option(
-            help="Write the text without the repeats, a line each. A repeat is alike to an earlier "
-            "line that stays.",
+            help="Write the text without near-duplicates to this file. A line is removed only if "
+            "it duplicates an earlier line that is kept.",
             show_default=False,
         ),
     ] = None,
-    top: Annotated[int, typer.Option(min=0, help="How many groups to show.")] = 10,
+    top: Annotated[int, typer.Option(min=0, help="Number of groups to show.")] = 10,
     column: Column = None,
     pooling: Pooling = None,
     max_length: MaxLength = None,
@@ -56,102 +62,48 @@ def similar(
 ) -> None:
     """Find near-duplicates: pairs of sentences above a threshold, and the groups they connect.
 
-    What is alike depends on the model: the table says what each threshold would give.
+    Cosines differ from model to model: the table shows what each threshold would give.
 
     clusterns similar runs/mine titles.txt
 
-    clusterns similar runs/mine titles.txt --threshold 0.95 --drop clean.txt
+    clusterns similar runs/mine titles.txt --threshold 0.95 --deduplicated clean.txt
     """
-    from clusterns.corpus.sources import check_sources
-    from clusterns.explore.export import check_kind
-    from clusterns.vectors.place import check_model
+    from clusterns.explore.corpus import check_corpus
 
-    check_kind("--pairs", pairs)
-    check_kind("--groups", groups)
-    check_sources(corpus)
-    check_model(model, pooling)
+    check_corpus(model, corpus or (), pooling, pairs=pairs, groups=groups)
 
-    import numpy as np
     from rich.table import Table
 
     from clusterns.cli.quiet import quiet_libraries
     from clusterns.console import answers, say
-    from clusterns.explore.corpus import lens_over, read_sentences
-    from clusterns.explore.duplicates import (
-        HARDLY_REPEATS,
-        THRESHOLDS,
-        levels,
-        members,
-        of_lines,
-        pairs_of,
-    )
-    from clusterns.explore.export import write_rows
-    from clusterns.files import atomic_file
+    from clusterns.explore.duplicates import LARGE_GROUP
+    from clusterns.explore.duplicates import similar as find
 
     quiet_libraries()
-    sentences = read_sentences(corpus, column)
-    lens = lens_over(
-        model,
-        sentences,
-        pooling=pooling,
-        max_length=max_length,
-        prompt_name=prompt_name,
-        truncate_dim=truncate_dim,
-        device=device,
-        dtype=dtype.value,
-    )
-    found = of_lines(pairs_of(*lens.neighbours, min(threshold, *THRESHOLDS)), sentences.rows)
-    line = sentences.lines
-    text = [sentences.texts[row] for row in sentences.rows]
-    chosen = found.above(threshold)
-    alike = members(chosen.groups())
-
-    table = Table("threshold", "pairs", "groups", "largest", "repeats", "left")
-    for level in levels(found, (*THRESHOLDS, threshold)):
-        table.add_row(
-            f"{'> ' if level.threshold == threshold else ''}{level.threshold:g}",
-            f"{level.pairs:,}",
-            f"{level.groups:,}",
-            f"{level.largest:,}",
-            f"{level.repeats:,}",
-            f"{len(line) - level.repeats:,}",
-        )
+    found = find(
+        model, corpus or (), threshold=threshold, pairs=pairs, groups=groups,
+        deduplicated=deduplicated, column=column, pooling=pooling, max_length=max_length,
+        prompt_name=prompt_name, truncate_dim=truncate_dim, device=device, dtype=dtype.value,
+    )  # fmt: skip
+    lines, alike = found.lines.lines, found.groups
+    table = Table("threshold", "pairs", "groups", "largest", "removed", "kept")
+    for level in found.levels:
+        mark = "> " if level.threshold == threshold else ""
+        counts = (level.pairs, level.groups, level.largest, level.removed)
+        cells = [f"{count:,}" for count in (*counts, len(lines) - level.removed)]
+        table.add_row(f"{mark}{level.threshold:g}", *cells)
     answers.print(table)
-    if alike and len(alike[0]) > max(HARDLY_REPEATS, len(line) // 10):
+    if alike and len(alike[0]) > max(LARGE_GROUP, len(lines) // 10):
         say(
-            f"One group holds {len(alike[0]):,} of {len(line):,} sentences: for this model "
-            f"{threshold:g} is not much. Choose a higher --threshold from the table."
+            f"The largest group holds {len(alike[0]):,} of {len(lines):,} lines: {threshold:g} is "
+            "low for this model. Choose a higher --threshold from the table."
         )
     if alike and top:
         table = Table("line", "text", title=f"{len(alike):,} groups at {threshold:g}")
         for group in alike[:top]:
-            for row in group[:5]:
-                table.add_row(f"{line[row]:,}", text[row][:200])
-            if len(group) > 5:
-                table.add_row("", f"and {len(group) - 5:,} more")
+            for row in group[:SHOWN]:
+                table.add_row(f"{lines[row]:,}", found.text(row)[:200])
+            if len(group) > SHOWN:
+                table.add_row("", f"and {len(group) - SHOWN:,} more")
             table.add_section()
         answers.print(table)
-    if pairs is not None:
-        write_rows(
-            pairs,
-            ("cosine", "line1", "line2", "text1", "text2"),
-            (
-                (round(float(c), 4), line[a], line[b], text[a], text[b])
-                for a, b, c in zip(chosen.first, chosen.second, chosen.cosines, strict=True)
-            ),
-        )
-        say(f"{len(chosen.first):,} pairs: {pairs}")
-    if groups is not None:
-        write_rows(
-            groups,
-            ("group", "line", "text"),
-            ((n, line[row], text[row]) for n, group in enumerate(alike) for row in group),
-        )
-        say(f"{len(alike):,} groups: {groups}")
-    if drop is not None:
-        kept = [text[row] for row in np.flatnonzero(chosen.distinct())]
-        with atomic_file(drop) as temporary:
-            temporary.write_text(
-                "".join(f"{' '.join(one.splitlines())}\n" for one in kept), "utf-8"
-            )
-        say(f"{len(kept):,} of {len(line):,} sentences: {drop}")

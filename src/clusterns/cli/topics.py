@@ -1,9 +1,10 @@
-"""``clusterns topics``: what a pile of sentences is about."""
+"""``clusterns topics``: what a corpus is about."""
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,42 +21,73 @@ from clusterns.cli.options import (
 )
 from clusterns.errors import UserError
 
+if TYPE_CHECKING:
+    from rich.tree import Tree
+
+    from clusterns.explore.topics import Topics
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise UserError(f"--merge {text}: give the numbers of topics, such as 3,7.") from None
+
 
 def topics(
     model: Model,
     corpus: Annotated[
-        list[str],
-        typer.Argument(help="Text: files, folders or Hub datasets.", show_default=False),
-    ],
+        list[str] | None,
+        typer.Argument(
+            help="Text: files, folders, Hub datasets, or a folder that `clusterns encode` wrote. "
+            "Default: the corpus of the run.",
+            show_default=False,
+        ),
+    ] = None,
     k: Annotated[
         int | None,
         typer.Option(
-            "--k", min=1, max=1000, help="Number of topics. Without it: found from the text."
+            "--k", min=1, max=1000, help="Number of topics. Default: chosen from the text."
         ),
     ] = None,
+    merge: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="N,N,...",
+            help="Merge these topics. May be given several times.",
+            show_default=False,
+        ),
+    ] = None,
+    merge_to: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Merge the most similar topics until this many remain.",
+            show_default=False,
+        ),
+    ] = None,
+    tree: Annotated[bool, typer.Option("--tree", help="Show how topics merge, as a tree.")] = False,
     output: Annotated[
         Path | None,
-        typer.Option(
-            help="Write the topics to this .csv or .jsonl file, a row each.", show_default=False
-        ),
+        typer.Option(help="Write the topics to this .csv or .jsonl file.", show_default=False),
     ] = None,
     sentences: Annotated[
         Path | None,
         typer.Option(
-            help="Write the sentences with their topics to this .csv or .jsonl file, a row each; "
-            "topic -1 is none.",
+            help="Write the sentences with their topics to this .csv or .jsonl file; outliers have "
+            "topic -1.",
             show_default=False,
         ),
     ] = None,
     assign: Annotated[
         list[str] | None,
         typer.Option(
-            help="New text whose sentences get the topics of the text; --sentences then writes "
-            "these. May be given several times.",
+            help="New text to assign to the topics; --sentences then writes its sentences. May be "
+            "given several times.",
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the clustering.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
     column: Column = None,
     pooling: Pooling = None,
     max_length: MaxLength = None,
@@ -64,102 +96,65 @@ def topics(
     device: Device = None,
     dtype: Dtype = DType.float32,
 ) -> None:
-    """Find topics: clusters of sentences, with their central sentences and typical words.
+    """Find topics: clusters of sentences, with their keywords and central sentences.
 
-    Sentences that are no nearer to their topic than those of other topics are belong nowhere.
+    Sentences that are no closer to their topic's centroid than outsiders stay unassigned (topic -1).
 
     clusterns topics runs/mine titles.txt
 
     clusterns topics runs/mine titles.txt --k 20 --output topics.csv --sentences titles.csv
     """
-    from clusterns.corpus.sources import check_sources
-    from clusterns.explore.export import check_kind
-    from clusterns.vectors.place import check_model
+    from clusterns.explore.corpus import check_corpus
 
-    check_kind("--output", output)
-    check_kind("--sentences", sentences)
-    check_sources([*corpus, *(assign or [])])
-    check_model(model, pooling)
+    groups = [_numbers(text) for text in merge or ()]
+    check_corpus(model, corpus or (), pooling, assign or (), output=output, sentences=sentences)
 
     from rich.table import Table
 
     from clusterns.cli.quiet import quiet_libraries
     from clusterns.console import answers, say
-    from clusterns.explore.corpus import lens_over, read_sentences
-    from clusterns.explore.export import write_rows
-    from clusterns.explore.topics import find_topics
-    from clusterns.vectors.embed import Embedder
+    from clusterns.explore.topics import topics as find
 
     quiet_libraries()
-    read = read_sentences(corpus, column)
-    if len(read.texts) < 2:
-        raise UserError("there are fewer than two different sentences: nothing to group.")
-    lens = lens_over(
-        model,
-        read,
-        pooling=pooling,
-        max_length=max_length,
-        prompt_name=prompt_name,
-        truncate_dim=truncate_dim,
-        device=device,
+    result = find(
+        model, corpus or (), k=k, merge=groups, merge_to=merge_to, assign=assign or (),
+        output=output, sentences=sentences, seed=seed, column=column, pooling=pooling,
+        max_length=max_length, prompt_name=prompt_name, truncate_dim=truncate_dim, device=device,
         dtype=dtype.value,
-    )
-    found = find_topics(lens.vectors, read.texts, k, seed=seed)
-    table = Table("topic", "size", "tightness", "words", "central sentence")
+    )  # fmt: skip
+    found = result.topics
+    table = Table("topic", "size", "cohesion", "keywords", "central sentence")
     for topic in found.topics:
-        table.add_row(
-            str(topic.number),
-            f"{topic.size:,}",
-            f"{topic.tightness:.2f}",
-            ", ".join(topic.words[:6]),
-            read.texts[topic.central[0]][:120] if topic.central else "",
-        )
+        central = found.texts[topic.central[0]][:120] if topic.central else ""
+        words = ", ".join(topic.words[:6])
+        table.add_row(str(topic.number), f"{topic.size:,}", f"{topic.cohesion:.2f}", words, central)
     answers.print(table)
+    if tree and found.tree:
+        answers.print(_tree(found, found.tree[-1].number))
     say(
-        f"{len(read.texts):,} different sentences, {len(found.topics)} topics; "
-        f"{found.nowhere:,} sentences belong nowhere."
+        f"{len(found.labels):,} different sentences in {len(found.topics)} topics; "
+        f"{found.outliers:,} outliers."
     )
-    if output is not None:
-        write_rows(
-            output,
-            ("topic", "size", "tightness", "words", "central"),
-            (
-                (
-                    t.number,
-                    t.size,
-                    round(t.tightness, 4),
-                    t.words,
-                    [read.texts[r] for r in t.central],
-                )
-                for t in found.topics
-            ),
-        )
-        say(f"{len(found.topics):,} topics: {output}")
-    labels, cosines = found.labels, found.cosines
     if assign:
-        read = read_sentences(assign, column)
-        labels, cosines = found.assign(Embedder(lens.model, progress=True)(read.texts))
-        _say_assigned(labels.tolist(), len(read.texts))
-    if sentences is not None:
-        write_rows(
-            sentences,
-            ("line", "topic", "cosine", "text"),
-            (
-                (line, int(labels[row]), round(float(cosines[row]), 4), read.texts[row])
-                for line, row in zip(read.lines, read.rows, strict=True)
-            ),
-        )
-        say(f"{len(read.lines):,} sentences: {sentences}")
+        labels = result.labels.tolist()
+        table = Table("topic", f"of {len(labels):,} new sentences")
+        for topic, size in Counter(labels).most_common():
+            table.add_row("none" if topic < 0 else str(topic), f"{size:,}")
+        answers.print(table)
 
 
-def _say_assigned(labels: list[int], count: int) -> None:
-    from collections import Counter
+def _tree(found: Topics, number: int, parent: Tree | None = None) -> Tree:
+    """The hierarchy of topics below a node."""
+    from rich.tree import Tree
 
-    from rich.table import Table
-
-    from clusterns.console import answers
-
-    table = Table("topic", f"of {count:,} new sentences")
-    for topic, size in Counter(labels).most_common():
-        table.add_row("nowhere" if topic < 0 else str(topic), f"{size:,}")
-    answers.print(table)
+    count = len(found.topics)
+    if number < count:
+        topic = found.topics[number]
+        text = f"{number}: {', '.join(topic.words[:5])} ({topic.size:,})"
+        return Tree(text) if parent is None else parent.add(text)
+    node = found.tree[number - count]
+    text = f"{', '.join(node.words[:5])} ({node.size:,}; cosine {node.cosine:.2f})"
+    branch = Tree(text) if parent is None else parent.add(text)
+    for child in node.children:
+        _tree(found, child, branch)
+    return branch

@@ -1,1 +1,4 @@
-"""What people open: near-duplicates, topics, the explorer in the browser, the report of a run."""
+"""Looking at text through a model: near-duplicates, topics, and the explorer in the browser.
+
+In: a model and a corpus. Out: embedded sentences with their neighbors, tables, and a local web page.
+"""

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterns.vectors.nearest import Rows, Vectors
+from clusterns.console import say
+from clusterns.explore.corpus import ModelOptions, Texts, check_corpus, open_corpus
+from clusterns.explore.export import write_rows
+from clusterns.files import atomic_file
+
+if TYPE_CHECKING:
+    from clusterns.vectors.nearest import Rows, Vectors
 
 THRESHOLDS = (0.995, 0.99, 0.98, 0.95, 0.925, 0.9, 0.85, 0.8, 0.75, 0.7)
-HARDLY_REPEATS = 100  # sentences in one group, and a tenth of all: the threshold is too low
+LARGE_GROUP = 100  # sentences in one group, and a tenth of all: the threshold is too low
 
 
 @dataclass(frozen=True)
@@ -21,7 +30,7 @@ class Pairs:
     Attributes:
         first, second: (m,) rows, ``first < second``.
         cosines: (m,).
-        count: sentences that there are.
+        count: total number of sentences.
     """
 
     first: NDArray[np.int64]
@@ -30,8 +39,11 @@ class Pairs:
     count: int
 
     def above(self, threshold: float) -> Pairs:
-        """Those that are at least so similar."""
-        chosen = self.cosines >= threshold
+        """The pairs with at least this cosine."""
+        return self.where(self.cosines >= threshold)
+
+    def where(self, chosen: NDArray[np.bool_]) -> Pairs:
+        """Some of the pairs."""
         return Pairs(self.first[chosen], self.second[chosen], self.cosines[chosen], self.count)
 
     def groups(self) -> NDArray[np.int64]:
@@ -47,25 +59,25 @@ class Pairs:
         _, leaders = np.unique(labels, return_index=True)
         return leaders[labels]
 
-    def distinct(self) -> NDArray[np.bool_]:
-        """(n,) whether a sentence is none of the repeats.
+    def kept(self) -> NDArray[np.bool_]:
+        """(n,) whether a sentence is kept.
 
-        A repeat is alike to an earlier sentence that is none itself. That a chain of others leads
-        from one to the other is not enough: nothing goes whose like does not stay.
+        A sentence is removed only if it pairs with an earlier one that is kept. That a chain of
+        others connects them is not enough.
         """
-        stays = np.zeros(self.count, dtype=bool)
-        open_ = np.ones(self.count, dtype=bool)
+        kept = np.zeros(self.count, dtype=bool)
+        undecided = np.ones(self.count, dtype=bool)
         first, second = self.first, self.second
         while len(first):
             later = np.zeros(self.count, dtype=bool)
             later[second] = True
-            now = open_ & ~later  # nobody before it is left that it could repeat
-            stays |= now
-            open_ &= ~now
-            open_[second[stays[first]]] = False
-            left = open_[first] & open_[second]
+            now = undecided & ~later  # no earlier sentence is left that it could duplicate
+            kept |= now
+            undecided &= ~now
+            undecided[second[kept[first]]] = False
+            left = undecided[first] & undecided[second]
             first, second = first[left], second[left]
-        return stays | open_
+        return kept | undecided
 
 
 @dataclass(frozen=True)
@@ -75,17 +87,109 @@ class Level:
     threshold: float
     pairs: int
     groups: int
-    repeats: int
-    """Sentences that would go, since an earlier one that stays is alike."""
+    removed: int
+    """Sentences that would be removed, because they pair with an earlier one that is kept."""
     largest: int
     """Sentences in the largest group."""
 
 
-def pairs_of(cosines: Vectors, rows: Rows, least: float = -1.0) -> Pairs:
-    """The pairs in a table of the (n, k) nearest neighbours of n sentences; -1 is none.
+@dataclass(frozen=True)
+class Duplicates:
+    """The near-duplicates among the lines of a corpus.
 
-    A pair is found from either side, so that it counts where only one of the two is among the
-    nearest of the other. Pairs below ``least`` are left out.
+    Attributes:
+        lines: the lines.
+        threshold: minimum cosine.
+        candidates: pairs of lines at the lowest threshold looked at.
+    """
+
+    lines: Texts
+    threshold: float
+    candidates: Pairs
+
+    @cached_property
+    def pairs(self) -> Pairs:
+        """The pairs of near-duplicates."""
+        return self.candidates.above(self.threshold)
+
+    @cached_property
+    def groups(self) -> list[NDArray[np.int64]]:
+        """The groups that pairs connect, the largest first."""
+        return group_rows(self.pairs.groups())
+
+    @cached_property
+    def kept(self) -> NDArray[np.bool_]:
+        """(n,) whether a line is kept."""
+        return self.pairs.kept()
+
+    @cached_property
+    def levels(self) -> list[Level]:
+        """What other thresholds would give."""
+        return levels(self.candidates, (*THRESHOLDS, self.threshold))
+
+    def text(self, row: int | np.integer) -> str:
+        """The text of a line."""
+        return self.lines.distinct[self.lines.rows[row]]
+
+
+def similar(
+    model: str,
+    corpus: Sequence[str] = (),
+    *,
+    threshold: float = 0.9,
+    pairs: Path | None = None,
+    groups: Path | None = None,
+    deduplicated: Path | None = None,
+    column: str | None = None,
+    **options: Unpack[ModelOptions],
+) -> Duplicates:
+    """Find near-duplicates, as ``clusterns similar`` does.
+
+    Args:
+        model: name or path of the model.
+        corpus: files, folders or Hub datasets, or one folder that `clusterns encode` wrote; empty
+            for the corpus of a run.
+        threshold: minimum cosine of near-duplicates.
+        pairs: write the pairs to this .csv or .jsonl file.
+        groups: write the groups to this .csv or .jsonl file.
+        deduplicated: write the text without near-duplicates to this file.
+        column: column of the text in tables.
+        options: how to open the model.
+    """
+    check_corpus(model, corpus, options.get("pooling"), pairs=pairs, groups=groups)
+    opened = open_corpus(model, corpus, column=column, **options)
+    candidates = find_pairs(*opened.neighbors, min(threshold, *THRESHOLDS))
+    found = Duplicates(opened.lines, threshold, line_pairs(candidates, opened.lines.rows))
+    numbers, chosen = opened.lines.lines, found.pairs
+    if pairs is not None:
+        write_rows(
+            pairs,
+            ("cosine", "line1", "line2", "text1", "text2"),
+            (
+                (round(float(c), 4), numbers[a], numbers[b], found.text(a), found.text(b))
+                for a, b, c in zip(chosen.first, chosen.second, chosen.cosines, strict=True)
+            ),
+        )
+        say(f"Wrote {len(chosen.first):,} pairs to {pairs}.")
+    if groups is not None:
+        write_rows(
+            groups,
+            ("group", "line", "text"),
+            ((n, numbers[r], found.text(r)) for n, rows in enumerate(found.groups) for r in rows),
+        )
+        say(f"Wrote {len(found.groups):,} groups to {groups}.")
+    if deduplicated is not None:
+        kept = [found.text(row) for row in np.flatnonzero(found.kept)]
+        with atomic_file(deduplicated) as temporary:
+            temporary.write_text("".join(f"{' '.join(t.splitlines())}\n" for t in kept), "utf-8")
+        say(f"Wrote {len(kept):,} of {len(numbers):,} sentences to {deduplicated}.")
+    return found
+
+
+def find_pairs(cosines: Vectors, rows: Rows, least: float = -1.0) -> Pairs:
+    """The pairs with a cosine of at least ``least`` in a table of (n, k) neighbors; -1 is none.
+
+    It is enough if one of the two is among the neighbors of the other.
     """
     count = len(rows)
     here, at = np.nonzero((rows >= 0) & (cosines >= least))
@@ -96,8 +200,28 @@ def pairs_of(cosines: Vectors, rows: Rows, least: float = -1.0) -> Pairs:
     return Pairs(first[order], second[order], cosine[order], count)
 
 
-def levels(pairs: Pairs, thresholds: tuple[float, ...]) -> list[Level]:
-    """What each threshold would give."""
+def line_pairs(pairs: Pairs, rows: Sequence[int]) -> Pairs:
+    """Pairs of distinct texts as pairs of lines; lines with the same text are pairs of cosine 1.
+
+    Each line pairs with the first line of its text, and first lines with each other, which connects
+    them all.
+
+    Args:
+        pairs: of distinct texts.
+        rows: the text of each line.
+    """
+    of = np.asarray(rows, dtype=np.int64)
+    _, first_line = np.unique(of, return_index=True)
+    copies = np.flatnonzero(first_line[of] != np.arange(len(of)))
+    lines = [first_line[pairs.first], first_line[pairs.second]]
+    first = np.concatenate([first_line[of[copies]], np.minimum(*lines)])
+    second = np.concatenate([copies, np.maximum(*lines)])
+    same = np.ones(len(copies), dtype=np.float32)
+    return Pairs(first, second, np.concatenate([same, pairs.cosines]), len(of))
+
+
+def levels(pairs: Pairs, thresholds: Sequence[float]) -> list[Level]:
+    """What each threshold would give, from the highest one on."""
     found = []
     for threshold in sorted(set(thresholds), reverse=True):
         chosen = pairs.above(threshold)
@@ -107,34 +231,14 @@ def levels(pairs: Pairs, thresholds: tuple[float, ...]) -> list[Level]:
                 threshold,
                 pairs=len(chosen.first),
                 groups=int((sizes > 1).sum()),
-                repeats=int((~chosen.distinct()).sum()),
+                removed=int((~chosen.kept()).sum()),
                 largest=int(sizes.max()),
             )
         )
     return found
 
 
-def of_lines(pairs: Pairs, rows: Sequence[int]) -> Pairs:
-    """Pairs of distinct sentences as pairs of lines, and equal lines as pairs with cosine 1.
-
-    Every line of a sentence is paired with its first one, and the first ones with each other: that
-    connects them all.
-
-    Args:
-        pairs: of distinct sentences.
-        rows: for each line, the row of its sentence.
-    """
-    of = np.asarray(rows, dtype=np.int64)
-    _, first_line = np.unique(of, return_index=True)
-    copies = np.flatnonzero(first_line[of] != np.arange(len(of)))
-    ones = [first_line[pairs.first], first_line[pairs.second]]
-    first = np.concatenate([first_line[of[copies]], np.minimum(*ones)])
-    second = np.concatenate([copies, np.maximum(*ones)])
-    same = np.ones(len(copies), dtype=np.float32)
-    return Pairs(first, second, np.concatenate([same, pairs.cosines]), len(of))
-
-
-def members(groups: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+def group_rows(groups: NDArray[np.int64]) -> list[NDArray[np.int64]]:
     """The rows of each group of at least two, the largest group first."""
     order = np.argsort(groups, kind="stable")
     _, starts = np.unique(groups[order], return_index=True)

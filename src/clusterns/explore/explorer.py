@@ -1,79 +1,91 @@
-"""Everything that the page can ask about: sentences, neighbours, topics, and what changed."""
+"""Everything the page can ask for: sentences, neighbors, topics, and what changed."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from pathlib import Path
+from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import NDArray
 
-from clusterns.explore.keywords import Words
-from clusterns.explore.lens import Lens
-from clusterns.explore.neighbors import NEAREST, Change, find_change, marks
-from clusterns.explore.projection import Maps, quantised
-from clusterns.explore.topics import Topics
+from clusterns.errors import UserError
+from clusterns.explore.corpus import (
+    BASE,
+    EmbeddedCorpus,
+    ModelOptions,
+    check_corpus,
+    open_corpus,
+    open_other,
+    short_name,
+)
+from clusterns.explore.neighbors import NEAREST, NeighborChange, compare_neighbors, mark_changes
+from clusterns.explore.projection import Projections, quantize
+from clusterns.explore.topics import Topics, find_topics
+from clusterns.training.folder import RunFolder
+from clusterns.vectors.place import check_model
 
-BEGINNING = 400  # characters of a sentence in a list
-WHOLE = 20_000  # and where it is opened
-SAMPLES, EXAMPLES, SELECTED = 8, 8, 200
+PREVIEW_LENGTH, FULL_LENGTH = 400, 20_000  # characters in a list, and where a sentence is opened
+N_SAMPLES, N_EXAMPLES, N_SELECTED, N_TOPICS = 8, 8, 200, 12
 
 
-class Scene:
-    """The sentences as one model sees them, or two.
+class Explorer:
+    """Sentences as one model sees them, or two.
 
     Args:
-        title: what to call it.
-        lenses: the model, and where there is one, the model to compare with; over the same
-            sentences in the same order.
-        topics: of the sentences, with the first model.
+        title: heading of the page.
+        corpora: the sentences with the model, and optionally with a model to compare with.
+        topics: topics of the sentences under the first model.
     """
 
-    def __init__(self, title: str, lenses: Sequence[Lens], topics: Topics) -> None:
+    def __init__(self, title: str, corpora: Sequence[EmbeddedCorpus], topics: Topics) -> None:
         self.title = title
-        self.lenses = list(lenses)
+        self.corpora = list(corpora)
         self.topics = topics
-        self.texts = lenses[0].index.texts
-        self.names = lenses[0].index.names
-        self.maps = Maps(self.lenses)
+        self.texts = corpora[0].index.texts
+        self.names = corpora[0].index.names
+        self.maps = Projections(self.corpora)
         self.search = lru_cache(maxsize=500)(self._search)  # a query is typed letter by letter
 
     def __len__(self) -> int:
-        return len(self.lenses[0])
+        return len(self.corpora[0])
 
     @cached_property
-    def change(self) -> Change | None:
-        """What the second model saw differently; None where there is none."""
-        if len(self.lenses) < 2:
+    def change(self) -> NeighborChange | None:
+        """What the second model saw differently; None if there is only one."""
+        if len(self.corpora) < 2:
             return None
-        now, before = (lens.neighbours[1] for lens in self.lenses)
-        return find_change(now, before, self.lenses[0].vectors)
+        now, before = (corpus.neighbors[1] for corpus in self.corpora)
+        return compare_neighbors(now, before, self.corpora[0].vectors)
 
-    @cached_property
-    def words(self) -> Words:
-        """The words of all sentences, counted when they are first asked for."""
-        return Words(text or "" for text in self.texts.to_pylist())
-
-    # ---- answers, ready for JSON
+    # ---- answers in JSON
 
     def about(self) -> dict[str, Any]:
-        """What there is."""
+        """What there is to explore."""
         return {
             "title": self.title,
             "count": len(self),
-            "models": [{"name": lens.name} for lens in self.lenses],
+            "models": [{"name": corpus.name} for corpus in self.corpora],
             "kinds": self.maps.kinds,
             "pending": self.maps.pending,
             "samples": self._samples,
             "topics": self._topics,
-            "nowhere": self.topics.nowhere,
+            "tree": [
+                {
+                    "id": node.number,
+                    "children": node.children,
+                    "size": node.size,
+                    "words": node.words,
+                }
+                for node in self.topics.tree
+            ],
+            "outliers": self.topics.outliers,
             "change": self._change,
         }
 
-    def sentence(self, row: int, score: float | None = None, length: int = BEGINNING) -> Any:
-        """One sentence, or its beginning."""
+    def sentence(self, row: int, score: float | None = None, length: int = PREVIEW_LENGTH) -> Any:
+        """A sentence, or its beginning."""
         text = self.texts[row].as_py() or ""
         return {
             "id": row,
@@ -83,79 +95,72 @@ class Scene:
         } | ({} if score is None else {"score": round(score, 4)})
 
     def _search(self, query: str, top: int) -> dict[str, Any]:
-        models = []
-        for lens in self.lenses:
-            hits = zip(*lens.search(query, top), strict=True)
-            models.append(
-                {"name": lens.name, "hits": [self.sentence(row, score) for score, row in hits]}
-            )
-        return {"models": models}
+        found = [zip(*corpus.search(query, top), strict=True) for corpus in self.corpora]
+        return self._by_model([[self.sentence(row, score) for score, row in one] for one in found])
+
+    def _by_model(self, hits: Sequence[list[Any]]) -> dict[str, Any]:
+        models = zip(self.corpora, hits, strict=True)
+        return {"models": [{"name": corpus.name, "hits": own} for corpus, own in models]}
 
     def opened(self, row: int) -> dict[str, Any]:
-        """A sentence with its neighbours: which were gained and which lost."""
-        found = []
-        for lens in self.lenses:
-            scores, rows = (table[row, :NEAREST].tolist() for table in lens.neighbours)
-            found.append([(r, s) for r, s in zip(rows, scores, strict=True) if r >= 0])
-        ids = [[r for r, _ in one] for one in found]
-        kinds = marks(*ids) if len(ids) == 2 else (["kept"] * len(ids[0]),)
-        models = [
-            {
-                "name": lens.name,
-                "hits": [
-                    self.sentence(r, s) | {"mark": kind}
-                    for (r, s), kind in zip(one, own, strict=True)
-                ],
-            }
-            for lens, one, own in zip(self.lenses, found, kinds, strict=True)
-        ]
-        return self.sentence(row, length=WHOLE) | {"models": models}
+        """A sentence with its neighbors, marked as kept, gained or lost."""
+        hits = []
+        for corpus in self.corpora:
+            cosines, rows = (table[row, :NEAREST].tolist() for table in corpus.neighbors)
+            pairs = zip(cosines, rows, strict=True)
+            hits.append([self.sentence(r, cosine) for cosine, r in pairs if r >= 0])
+        ids = [[hit["id"] for hit in one] for one in hits]
+        marks = mark_changes(*ids) if len(ids) == 2 else [["kept"] * len(ids[0])]
+        for one, own in zip(hits, marks, strict=True):
+            for hit, mark in zip(one, own, strict=True):
+                hit["mark"] = mark
+        return self.sentence(row, length=FULL_LENGTH) | self._by_model(hits)
+
+    def previews(self, rows: Sequence[int]) -> dict[str, Any]:
+        """The beginnings of sentences."""
+        return {"sentences": [self.sentence(row) for row in rows]}
 
     def selection(self, rows: Sequence[int]) -> dict[str, Any]:
         """What sentences have in common."""
         topics = Counter(int(topic) for topic in self.topics.labels[list(rows)])
-        return {
+        return self.previews(rows[:N_SELECTED]) | {
             "count": len(rows),
-            "words": self.words.typical_of(rows),
-            "topics": [{"topic": topic, "count": count} for topic, count in topics.most_common(12)],
-            "sentences": [self.sentence(row) for row in rows[:SELECTED]],
+            "words": self.topics.keywords.of_rows(rows),
+            "topics": [
+                {"topic": topic, "count": count} for topic, count in topics.most_common(N_TOPICS)
+            ],
         }
 
-    def changed(self, count: int) -> list[dict[str, Any]]:
-        """The sentences where most changed."""
+    def changed(self, count: int) -> dict[str, Any]:
+        """The sentences whose neighbors changed most."""
         change = self.change
-        if change is None:
-            return []
-        return [
-            self.sentence(row) | {"kept": int(change.kept[row])} for row in change.order[:count]
-        ]
+        rows = change.order[:count] if change else []
+        shared = {} if change is None else {row: int(change.shared[row]) for row in rows}
+        return {"sentences": [self.sentence(row) | {"shared": shared[row]} for row in rows]}
 
     # ---- arrays for the map
 
-    def map(self, lens: int, kind: str) -> bytes | None:
-        """Places of the points, or None where there is no such map (yet)."""
-        if not 0 <= lens < len(self.lenses) or kind not in self.maps.kinds:
+    def map(self, model: int, kind: str) -> bytes | None:
+        """Positions of the sentences; None if there is no such map (yet)."""
+        if not 0 <= model < len(self.corpora) or kind not in self.maps.kinds:
             return None
-        maps = [self.maps.points(number, kind) for number in range(len(self.lenses))]
-        if any(points is None for points in maps):
-            return None
-        all_points = [np.asarray(points) for points in maps]
-        return quantised(all_points[lens], *all_points).astype("<u2").tobytes()
+        maps = [np.asarray(self.maps.points(n, kind)) for n in range(len(self.corpora))]
+        return quantize(maps[model], *maps).astype("<u2").tobytes()
 
-    def topic_of_each(self) -> bytes:
-        """The topic of each point."""
+    def topic_labels(self) -> bytes:
+        """The topic of each sentence."""
         return self.topics.labels.astype("<i2").tobytes()
 
-    def change_of_each(self) -> bytes | None:
-        """The share of neighbours of each point that changed, in 255 steps."""
+    def change_levels(self) -> bytes | None:
+        """The share of each sentence's neighbors that changed, from 0 to 255."""
         if self.change is None:
             return None
-        share: NDArray[np.float64] = 1 - self.change.kept / self.change.k
+        share = 1 - self.change.shared / self.change.k
         return np.round(255 * share).astype(np.uint8).tobytes()
 
     @cached_property
     def _samples(self) -> list[Any]:
-        rows = np.random.default_rng(0).permutation(len(self))[:SAMPLES]
+        rows = np.random.default_rng(0).permutation(len(self))[:N_SAMPLES]
         return [self.sentence(int(row)) for row in rows]
 
     @cached_property
@@ -165,18 +170,68 @@ class Scene:
                 "id": topic.number,
                 "size": topic.size,
                 "words": topic.words,
-                "tightness": round(topic.tightness, 4),
-                "examples": [self.sentence(row) for row in topic.central[:EXAMPLES]],
+                "cohesion": round(topic.cohesion, 4),
+                "examples": [self.sentence(row) for row in topic.central[:N_EXAMPLES]],
             }
             for topic in self.topics.topics
         ]
 
     @cached_property
     def _change(self) -> Any:
-        if self.change is None:
+        change = self.change
+        if change is None:
             return None
-        return {
-            "k": self.change.k,
-            "kept": float(self.change.kept.mean()),
-            "histogram": self.change.histogram,
-        }
+        mean = float(change.shared.mean())
+        return {"k": change.k, "shared": mean, "histogram": change.histogram}
+
+
+def check_explorer(
+    model: str,
+    corpus: Sequence[str],
+    against: str | None,
+    pooling: str | None = None,
+    against_pooling: str | None = None,
+) -> None:
+    """Refuse models or a corpus that cannot be opened, before anything heavy is imported."""
+    if against == BASE and not RunFolder(Path(model)).is_run:
+        raise UserError(
+            f"--against base: {model} is no run folder. Name the model to compare with."
+        )
+    check_corpus(model, corpus, pooling)
+    if against not in (None, BASE):
+        check_model(against, against_pooling)
+
+
+def open_explorer(
+    model: str,
+    corpus: Sequence[str] = (),
+    *,
+    against: str | None = None,
+    against_pooling: str | None = None,
+    k: int | None = None,
+    max_sentences: int | None = None,
+    column: str | None = None,
+    **options: Unpack[ModelOptions],
+) -> Explorer:
+    """Embed a corpus with a model, or with two, and find its topics.
+
+    Args:
+        model: name or path of the model.
+        corpus: files, folders or Hub datasets, or one folder that `clusterns encode` wrote; empty
+            for the corpus of a run.
+        against: another model to compare with; "base" is the one that the run started from.
+        against_pooling: ``pooling`` of that model.
+        k: number of topics; None to choose it from the text.
+        max_sentences: read at most this many.
+        column: column of the text in tables.
+        options: how to open the models.
+    """
+    first = open_corpus(model, corpus, column=column, max_sentences=max_sentences, **options)
+    if len(first) < 3:
+        raise UserError("the explorer needs at least three different sentences.")
+    corpora = [first]
+    if against is not None:
+        options["pooling"] = against_pooling
+        corpora.append(open_other(against, first, Path(model), **options))
+    topics = find_topics(first.vectors, first.texts, k)
+    return Explorer(short_name(corpus[0] if corpus else model), corpora, topics)

@@ -1,4 +1,4 @@
-"""Rows for other programs: csv or JSON lines, by the name of the file."""
+"""Tables for other programs: csv or JSON lines, by the name of the file."""
 
 from __future__ import annotations
 
@@ -11,17 +11,15 @@ from typing import Any
 from clusterns.errors import UserError
 from clusterns.files import atomic_file
 
-KINDS = (".csv", ".jsonl")
 
-
-def check_kind(option: str, path: Path | None) -> None:
-    """Refuse a file of another kind before any work is done."""
-    if path is not None and path.suffix.lower() not in KINDS:
+def check_table_file(option: str, path: Path | None) -> None:
+    """Refuse other kinds of files, before any work is done."""
+    if path is not None and path.suffix.lower() not in (".csv", ".jsonl"):
         raise UserError(f"{option} {path}: name a .csv or a .jsonl file.")
 
 
 def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a table, whole or not at all; a list is JSON in a cell of csv."""
+    """Write a table, whole or not at all; in csv, a list is JSON in its cell."""
     with (
         atomic_file(path) as temporary,
         temporary.open("w", encoding="utf-8", newline="") as file,
@@ -35,8 +33,6 @@ def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]
         writer.writerow(columns)
         for row in rows:
             writer.writerow(
-                [
-                    json.dumps(cell, ensure_ascii=False) if isinstance(cell, list) else cell
-                    for cell in row
-                ]
+                json.dumps(cell, ensure_ascii=False) if isinstance(cell, list) else cell
+                for cell in row
             )

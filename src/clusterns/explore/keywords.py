@@ -1,45 +1,71 @@
-"""Typical words of groups of sentences, in any language: class-based tf-idf.
+"""Keywords of groups of sentences, by class-based tf-idf, in any language.
 
-A word is typical of a group where it is frequent in it and rare elsewhere. Words that the corpus
-uses everywhere alike (its stop words) are found from the corpus itself, so no list is needed.
+A word is a keyword of a group if it is frequent there and rare elsewhere. English stop words are
+listed here; those of other languages are words that all groups use alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import regex
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
-# Letters with their marks (vowel signs are no letters to `\w`), then digits and inner apostrophes.
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+# Letters with their marks (`\w` does not match vowel signs), then digits and inner apostrophes.
 WORD = regex.compile(r"[\p{L}\p{M}][\p{L}\p{M}\p{N}_]*(?:['’][\p{L}\p{M}]+)?(?:[+#]+(?!\w))?")
-# Scripts that write no spaces: pairs of characters stand for words there.
+# Scripts without spaces, in which pairs of characters stand in for words.
 UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]+")
-LONGEST_TEXT, LONGEST_WORD = 2000, 40
-MOST_WORDS = 50_000
-# A word is a stop word above so much of the largest spread over the groups that it can have; one
-# that more than so many sentences have, earlier.
+MAX_TEXT, MAX_WORD = 2000, 40  # characters
+MAX_WORDS = 50_000
+STOP_WORDS = frozenset(
+    "a about above across after again against all almost along already also although always am "
+    "among an and another any anyone anything are aren't around as at away back be became because "
+    "become been before being below between both but by came can can't cannot come could couldn't "
+    "did didn't do does doesn't doing don't done down during each either else enough etc even ever "
+    "every everyone everything few for from further get gets getting give given go goes going got "
+    "had hadn't has hasn't have haven't having he he's her here hers herself him himself his how "
+    "however i i'd i'll i'm i've if in instead into is isn't it it's its itself just least less let "
+    "let's like made make makes making many may maybe me might mine more most much must my myself "
+    "neither never no nobody none nor not nothing now of off often on once one only onto or other "
+    "others our ours ourselves out over own per perhaps quite rather really same shall she she's "
+    "should shouldn't since so some someone something still such take taken than that that's the "
+    "their theirs them themselves then there there's these they they're they've this those though "
+    "through thus to together too toward towards under unless until up upon us use used uses using "
+    "very via want was wasn't we we'll we're we've well went were weren't what what's whatever when "
+    "where whether which while who who's whom whose why will with within without won't would "
+    "wouldn't yes yet you you'd you'll you're you've your yours yourself yourselves".split()
+)
+# A word is a stop word if its entropy over the groups exceeds this share of the maximum; if it is
+# in more than COMMON of the sentences, already at a smaller share.
 EVERYWHERE, COMMON, COMMON_EVERYWHERE = 0.9, 0.03, 0.7
-# Of two groups a common word has to be twice as frequent in one to be more than a stop word.
+# Of two groups, a common word must be twice as frequent in one of them.
 TWICE = 0.918
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, in lower case; of scripts without spaces, pairs of characters."""
+    """The words of a text in lower case; pairs of characters in scripts without spaces."""
     found: list[str] = []
-    for word in WORD.findall(text[:LONGEST_TEXT].lower()):
+    for word in WORD.findall(text[:MAX_TEXT].lower()):
         if UNSPACED.search(word):
             for part in UNSPACED.findall(word):
                 found += [part[i : i + 2] for i in range(max(1, len(part) - 1))]
-        elif 1 < len(word) <= LONGEST_WORD:
+        elif 1 < len(word) <= MAX_WORD:
             found.append(word)
     return found
 
 
-class Words:
-    """The words of a corpus, counted by sentence.
+def content_words(text: str) -> list[str]:
+    """The words of a text without English stop words."""
+    return [word for word in words_of(text) if word.replace("’", "'") not in STOP_WORDS]
+
+
+class Keywords:
+    """Word counts of sentences, from which the keywords of any groups follow.
 
     Args:
         texts: the sentences.
@@ -49,83 +75,95 @@ class Words:
         from sklearn.feature_extraction.text import CountVectorizer
 
         vectorizer = CountVectorizer(
-            analyzer=words_of, binary=True, max_features=MOST_WORDS, dtype=np.float32
+            analyzer=content_words, binary=True, max_features=MAX_WORDS, dtype=np.float32
         )
         try:
-            self.counts: csr_matrix = vectorizer.fit_transform(texts)
+            self.counts: csr_matrix | None = vectorizer.fit_transform(texts)
             self.words = vectorizer.get_feature_names_out()
-        except ValueError:  # not a single word
-            self.counts = csr_matrix((0, 0), dtype=np.float32)
-            self.words = np.zeros(0, dtype=object)
+        except ValueError:  # no words at all
+            self.counts = None
 
-    def typical(self, groups: NDArray[np.int64], count: int, top: int = 10) -> list[list[str]]:
-        """The most typical words of each of ``count`` groups.
+    def of_groups(
+        self,
+        labels: NDArray[np.integer],
+        count: int,
+        top: int = 10,
+        unions: NDArray[np.bool_] | None = None,
+    ) -> list[list[str]]:
+        """The keywords of ``count`` groups, or of unions of them.
 
         Args:
-            groups: (n,) the group of each sentence; -1 is none.
-            count: how many groups there are.
-            top: how many words of each.
+            labels: (n,) the group of each sentence; -1 for none.
+            count: number of groups.
+            top: keywords per group.
+            unions: (m, count) the groups that each union holds.
         """
-        if not len(self.words):
-            return [[] for _ in range(count)]
-        member = np.flatnonzero(groups >= 0)
-        which = csr_matrix(
-            (np.ones(len(member), dtype=np.float32), (groups[member], member)),
-            shape=(count, self.counts.shape[0]),
+        from scipy.sparse import csr_matrix
+
+        if self.counts is None:
+            return [[] for _ in range(count if unions is None else len(unions))]
+        members = np.flatnonzero(labels >= 0)
+        membership = csr_matrix(
+            (np.ones(len(members), dtype=np.float32), (labels[members], members)),
+            shape=(count, len(labels)),
         )
-        table = np.asarray((which @ self.counts).todense())
-        scores = class_tf_idf(table, np.bincount(groups[member], minlength=count))
+        table = np.asarray((membership @ self.counts).todense())
+        scores = class_tf_idf(table, np.bincount(labels[members], minlength=count), unions)
         return [self._best(row, top) for row in scores]
 
-    def typical_of(self, rows: Sequence[int], top: int = 10) -> list[str]:
-        """The most typical words of some sentences, against all others."""
-        groups = np.zeros(self.counts.shape[0], dtype=np.int64)
-        groups[np.asarray(rows, dtype=np.int64)] = 1
-        return self.typical(groups, 2, top)[1]
+    def of_rows(self, rows: Sequence[int], top: int = 10) -> list[str]:
+        """The keywords of some sentences against all others."""
+        if self.counts is None:
+            return []
+        labels = np.zeros(self.counts.shape[0], dtype=np.int64)
+        labels[np.asarray(rows, dtype=np.int64)] = 1
+        return self.of_groups(labels, 2, top)[1]
 
     def _best(self, scores: NDArray[np.float64], top: int) -> list[str]:
-        order = np.lexsort((np.arange(len(scores)), -scores))
         best: list[str] = []
-        for at in order[: 4 * top]:
-            # "file" and "files" say the same.
+        for at in np.argsort(-scores, kind="stable")[: 4 * top]:
             word = str(self.words[at])
-            if scores[at] > 0 and not any(_same(word, other) for other in best):
+            if scores[at] > 0 and not any(_same_stem(word, other) for other in best):
                 best.append(word)
         return best[:top]
 
 
-def _same(word: str, other: str) -> bool:
+def _same_stem(word: str, other: str) -> bool:
     short, long = sorted((word, other), key=len)
     return len(short) > 3 and long.startswith(short) and len(long) - len(short) <= 2
 
 
-def class_tf_idf(table: NDArray[np.float32], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Scores of words in groups: (groups, words).
+def class_tf_idf(
+    table: NDArray[np.float32],
+    sizes: NDArray[np.int64],
+    unions: NDArray[np.bool_] | None = None,
+) -> NDArray[np.float64]:
+    """Scores of words in groups, or in unions of groups: (groups, words).
 
-    The share of a group's sentences that have the word, times the logarithm of how much larger
-    it is than the word's mean share over the groups. Stop words and words of a single sentence
-    get zero.
+    The share of a group's sentences that have the word, times the logarithm of how much larger it
+    is than the mean share over groups. Stop words and words of a single sentence get zero.
 
     Args:
-        table: (groups, words) how many sentences of a group have a word.
-        sizes: (groups,) sentences.
+        table: (groups, words) number of a group's sentences that have a word.
+        sizes: (groups,) number of sentences.
+        unions: (unions, groups) the groups that each union holds.
     """
     shares = table / np.maximum(sizes, 1)[:, None]
     mean = shares.mean(axis=0)
-    lift = np.log(np.maximum(shares, 1e-12) / np.maximum(mean, 1e-12))
-    scores = np.where((shares > 0) & (table > 1), shares * np.maximum(lift, 0), 0.0)
     common = table.sum(axis=0) > COMMON * sizes.sum()
-    two = len(shares) < 3
-    stop = _spread(shares) > np.where(
-        common, TWICE if two else COMMON_EVERYWHERE, 1.0 if two else EVERYWHERE
-    )
-    return np.where(stop, 0.0, scores)
+    limits = (TWICE, 1.0) if len(shares) < 3 else (COMMON_EVERYWHERE, EVERYWHERE)
+    stop = _evenness(shares) > np.where(common, *limits)
+    if unions is not None:
+        table = unions.astype(np.float32) @ table
+        shares = table / np.maximum(unions @ sizes, 1)[:, None]
+    lift = np.log(np.maximum(shares, 1e-12) / np.maximum(mean, 1e-12))
+    return np.where((table > 1) & ~stop, shares * np.maximum(lift, 0), 0.0)
 
 
-def _spread(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How evenly the groups use each word: the entropy over groups, 1 at the most."""
+def _evenness(shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How evenly groups use each word: its entropy over the groups, 1 at most."""
     if len(shares) < 2:
         return np.zeros(shares.shape[1])
     share = shares / np.maximum(shares.sum(axis=0), 1e-12)
-    entropy = -(share * np.log(np.maximum(share, 1e-12))).sum(axis=0)
+    entropy: NDArray[np.float64] = -(share * np.log(np.maximum(share, 1e-12))).sum(axis=0)
     return entropy / np.log(len(shares))

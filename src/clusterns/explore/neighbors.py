@@ -1,13 +1,15 @@
-"""How the neighbourhood of each sentence differs between two models."""
+"""How the neighbors of each sentence differ between two models."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterns.vectors.nearest import Rows, Vectors
+if TYPE_CHECKING:
+    from clusterns.vectors.nearest import Rows, Vectors
 
 NEAREST = 10
 CHUNK = 4096
@@ -15,75 +17,70 @@ CANDIDATES = 5000
 
 
 @dataclass(frozen=True)
-class Change:
-    """What became of the nearest neighbours that sentences had with another model.
+class NeighborChange:
+    """How many of their nearest neighbors sentences share between two models.
 
     Attributes:
-        k: how many nearest neighbours are looked at.
-        kept: (n,) how many of them are the same with both models.
-        order: the sentences where most changed, the most first.
+        k: number of nearest neighbors compared.
+        shared: (n,) how many of them both models have in common.
+        order: the sentences that changed most, the most changed first.
     """
 
     k: int
-    kept: NDArray[np.int64]
+    shared: NDArray[np.int64]
     order: list[int]
 
     @property
     def histogram(self) -> list[int]:
-        """How many sentences kept 0, 1, ... k neighbours."""
-        return np.bincount(self.kept, minlength=self.k + 1).tolist()
+        """Number of sentences that share 0, 1, ... k neighbors."""
+        return np.bincount(self.shared, minlength=self.k + 1).tolist()
 
 
-def kept_neighbours(first: Rows, second: Rows) -> NDArray[np.int64]:
-    """How many entries the rows of two (n, k) tables of neighbours share; -1 is no entry: (n,)."""
-    counts = [
-        (
-            (first[start : start + CHUNK, :, None] == second[start : start + CHUNK, None, :])
-            & (first[start : start + CHUNK, :, None] >= 0)
-        )
-        .any(axis=2)
-        .sum(axis=1)
-        for start in range(0, len(first), CHUNK)
-    ]
-    return np.concatenate(counts) if counts else np.zeros(0, dtype=np.int64)
+def count_shared(first: Rows, second: Rows) -> NDArray[np.int64]:
+    """How many entries the rows of two (n, k) tables have in common, -1 excluded: (n,)."""
+    shared = np.zeros(len(first), dtype=np.int64)
+    for start in range(0, len(first), CHUNK):
+        one, other = first[start : start + CHUNK, :, None], second[start : start + CHUNK, None, :]
+        shared[start : start + CHUNK] = ((one == other) & (one >= 0)).any(axis=2).sum(axis=1)
+    return shared
 
 
-def find_change(now: Rows, before: Rows, vectors: Vectors, most: int = 1000) -> Change:
-    """Compare the neighbours of all sentences with two models.
+def compare_neighbors(
+    now: Rows, before: Rows, vectors: Vectors, limit: int = 1000
+) -> NeighborChange:
+    """Compare the neighbors of all sentences under two models.
 
-    Where the same number was kept, a sentence comes first whose old neighbours are now further
-    away from it than the new ones are.
+    Ties are broken by how much farther away the old neighbors are than the new ones.
 
     Args:
-        now: (n, >= k) neighbours with the model.
-        before: (n, >= k) neighbours with the model to compare with.
+        now: (n, >= k) neighbors under the model.
+        before: (n, >= k) neighbors under the model to compare with.
         vectors: (n, d) unit vectors of the model.
-        most: how many of the most changed sentences to list.
+        limit: how many of the most changed sentences to list.
     """
     k = min(NEAREST, now.shape[1], before.shape[1])
     now, before = now[:, :k], before[:, :k]
-    kept = kept_neighbours(now, before)
-    # Only as many as could be listed are compared more closely.
-    candidates = np.argsort(kept, kind="stable")[:CANDIDATES]
-    gaps = np.array([_gap(row, now[row], before[row], vectors) for row in candidates])
-    order = candidates[np.lexsort((candidates, -gaps, kept[candidates]))]
-    return Change(k, kept, order[:most].tolist())
+    shared = count_shared(now, before)
+    # Only sentences that could be listed are compared more closely.
+    candidates = np.argsort(shared, kind="stable")[:CANDIDATES]
+    gaps = np.array(
+        [
+            _mean_cosine(row, now[row], vectors) - _mean_cosine(row, before[row], vectors)
+            for row in candidates
+        ]
+    )
+    order = candidates[np.lexsort((candidates, -gaps, shared[candidates]))]
+    return NeighborChange(k, shared, order[:limit].tolist())
 
 
-def _gap(row: int, now: Rows, before: Rows, vectors: Vectors) -> float:
-    """How much nearer the new neighbours of a sentence are than its old ones, for the new model."""
-    here = np.asarray(vectors[row], dtype=np.float32)
-    means = [
-        float((np.asarray(vectors[rows[rows >= 0]], dtype=np.float32) @ here).mean())
-        if (rows >= 0).any()
-        else 0.0
-        for rows in (now, before)
-    ]
-    return means[0] - means[1]
+def _mean_cosine(row: int, others: Rows, vectors: Vectors) -> float:
+    found = others[others >= 0]
+    here, there = (np.asarray(vectors[rows], dtype=np.float32) for rows in (row, found))
+    return float((there @ here).mean()) if len(found) else 0.0
 
 
-def marks(now: list[int], before: list[int]) -> tuple[list[str], list[str]]:
-    """For the neighbours now: kept or gained; for those before: kept or lost."""
+def mark_changes(now: list[int], before: list[int]) -> tuple[list[str], list[str]]:
+    """Mark the neighbors now as kept or gained, and those before as kept or lost."""
     return (
         ["kept" if row in before else "gained" for row in now],
         ["kept" if row in now else "lost" for row in before],

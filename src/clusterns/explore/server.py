@@ -1,8 +1,10 @@
-"""The explorer's server: one page and a few questions, on this machine only."""
+"""The explorer's server: one page and its requests, on this machine only."""
 
 from __future__ import annotations
 
 import socket
+import webbrowser
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import Annotated, Any, TypeVar
 
@@ -12,198 +14,189 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware, RequestResponseEndpoint
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from clusterns.console import answers, say
 from clusterns.errors import UserError
-from clusterns.explore.explorer import Scene
-from clusterns.explore.guard import Guard, Refusal, answer
+from clusterns.explore.explorer import Explorer, check_explorer, open_explorer
 
-LARGEST = 64 * 1024  # bytes of a question
-KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+HEADERS = {
+    # Whatever the corpus holds, it cannot become a script or load anything.
+    "content-security-policy": "default-src 'self'; object-src 'none'; base-uri 'none'; "
+    "form-action 'self'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-resource-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cache-control": "no-cache",
+}
+MAX_BODY = 64 * 1024  # bytes
+TYPES = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 
 
-class Question(BaseModel):
-    """What the page asks; anything else is refused."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-def _plain(text: str) -> str:
-    """A query without what no keyboard types."""
+def _clean_query(text: str) -> str:
     text = " ".join(text.split())
     if not text:
         raise ValueError("the query is empty")
     if any(ord(character) < 32 or 0x7F <= ord(character) < 0xA0 for character in text):
-        raise ValueError("the query has control characters")
+        raise ValueError("the query contains control characters")
     return text
 
 
 Row = Annotated[int, Field(ge=0, lt=2**31)]
 
 
-class Search(Question):
-    """Sentences near to a query."""
+class Body(BaseModel):
+    """What the page sends; anything else is refused."""
 
-    query: Annotated[str, Field(max_length=2000), AfterValidator(_plain)]
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class SearchBody(Body):
+    """A query."""
+
+    query: Annotated[str, Field(max_length=2000), AfterValidator(_clean_query)]
     top: Annotated[int, Field(ge=1, le=100)] = 20
 
 
-class One(Question):
-    """A sentence with its neighbours."""
+class RowBody(Body):
+    """A sentence."""
 
     id: Row
 
 
-class Some(Question):
-    """Sentences."""
+class RowsBody(Body):
+    """Some sentences."""
 
     ids: Annotated[list[Row], Field(min_length=1, max_length=5000)]
 
 
-class Most(Question):
-    """So many sentences."""
+class CountBody(Body):
+    """How many sentences to list."""
 
     count: Annotated[int, Field(ge=1, le=1000)] = 100
 
 
-Q = TypeVar("Q", bound=Question)
+B = TypeVar("B", bound=Body)
 
 
-class Server:
-    """Answers of a scene."""
+def make_app(explorer: Explorer) -> Starlette:
+    """The application that answers for an explorer."""
+    # Read once, by name: no path of a request ever reaches the disk.
+    page = {
+        entry.name: entry.read_bytes()
+        for entry in files("clusterns.explore").joinpath("page").iterdir()
+        if entry.name.rpartition(".")[2] in TYPES
+    }
 
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
-        # Read once, by name: no path of a request ever reaches the disk.
-        self.page = {
-            entry.name: entry.read_bytes()
-            for entry in files("clusterns.explore").joinpath("page").iterdir()
-            if entry.name.rpartition(".")[2] in KINDS
-        }
-
-    def app(self) -> Starlette:
-        """The application."""
-        return Starlette(
-            routes=[
-                Route("/", self.file),
-                Route("/{name:str}", self.file),
-                Route("/api/scene", self.about),
-                Route("/api/topics", self.topics),
-                Route("/api/change", self.change),
-                Route("/api/map/{lens:int}/{kind:str}", self.map),
-                Route("/api/search", self.search, methods=["POST"]),
-                Route("/api/sentence", self.sentence, methods=["POST"]),
-                Route("/api/texts", self.texts, methods=["POST"]),
-                Route("/api/selection", self.selection, methods=["POST"]),
-                Route("/api/changed", self.changed, methods=["POST"]),
-            ],
-            middleware=[Middleware(Guard)],
-            exception_handlers={
-                Refusal: _refused,
-                HTTPException: _http,
-                ClientDisconnect: _gone,
-                Exception: _bug,
-            },
-        )
-
-    async def file(self, request: Request) -> Response:
-        """A file of the page."""
+    async def file(request: Request) -> Response:
         name = request.path_params.get("name", "index.html")
-        if name not in self.page:
-            raise Refusal(404, "there is no such page")
-        return Response(self.page[name], media_type=KINDS[name.rpartition(".")[2]])
+        if name not in page:
+            raise HTTPException(404)
+        return Response(page[name], media_type=TYPES[name.rpartition(".")[2]])
 
-    async def about(self, _: Request) -> Response:
-        """What there is."""
-        return JSONResponse(await run_in_threadpool(self.scene.about))
+    def known(*rows: int) -> list[int]:
+        if max(rows) >= len(explorer):
+            raise HTTPException(404, f"There is no sentence {max(rows)}.")
+        return [*rows]
 
-    async def topics(self, _: Request) -> Response:
-        """The topic of each sentence."""
-        return _numbers(self.scene.topic_of_each())
-
-    async def change(self, _: Request) -> Response:
-        """How much the neighbourhood of each sentence changed."""
-        return _numbers(await run_in_threadpool(self.scene.change_of_each))
-
-    async def map(self, request: Request) -> Response:
-        """Places of the sentences."""
-        lens, kind = request.path_params["lens"], request.path_params["kind"]
-        return _numbers(await run_in_threadpool(self.scene.map, lens, kind))
-
-    async def search(self, request: Request) -> Response:
-        """Sentences near to a query."""
-        asked = await _read(request, Search)
-        return JSONResponse(await run_in_threadpool(self.scene.search, asked.query, asked.top))
-
-    async def sentence(self, request: Request) -> Response:
-        """A sentence and its neighbours."""
-        asked = await _read(request, One)
-        self._check([asked.id])
-        return JSONResponse(await run_in_threadpool(self.scene.opened, asked.id))
-
-    async def texts(self, request: Request) -> Response:
-        """The beginnings of sentences."""
-        asked = await _read(request, Some)
-        self._check(asked.ids)
-        return JSONResponse({"sentences": [self.scene.sentence(row) for row in asked.ids[:100]]})
-
-    async def selection(self, request: Request) -> Response:
-        """What sentences have in common."""
-        asked = await _read(request, Some)
-        self._check(asked.ids)
-        return JSONResponse(await run_in_threadpool(self.scene.selection, asked.ids))
-
-    async def changed(self, request: Request) -> Response:
-        """Where most changed."""
-        asked = await _read(request, Most)
-        found = await run_in_threadpool(self.scene.changed, asked.count)
-        return JSONResponse({"sentences": found})
-
-    def _check(self, rows: list[int]) -> None:
-        if max(rows) >= len(self.scene):
-            raise Refusal(404, f"there is no sentence {max(rows)}")
+    return Starlette(
+        routes=[
+            Route("/", file),
+            Route("/{name:str}", file),
+            _get("/api/corpus", lambda: explorer.about()),
+            _get("/api/topics", lambda: explorer.topic_labels()),
+            _get("/api/change", lambda: explorer.change_levels()),
+            _get("/api/map/{model:int}/{kind:str}", lambda **of: explorer.map(**of)),
+            _post("/api/search", SearchBody, lambda body: explorer.search(body.query, body.top)),
+            _post("/api/sentence", RowBody, lambda body: explorer.opened(*known(body.id))),
+            _post("/api/texts", RowsBody, lambda body: explorer.previews(known(*body.ids)[:100])),
+            _post("/api/selection", RowsBody, lambda body: explorer.selection(known(*body.ids))),
+            _post("/api/changed", CountBody, lambda body: explorer.changed(body.count)),
+        ],
+        middleware=[
+            Middleware(BaseHTTPMiddleware, dispatch=_same_origin),
+            Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"]),
+        ],
+        exception_handlers={
+            HTTPException: _http_error,
+            ClientDisconnect: _cut_off,
+            Exception: _bug,
+        },
+    )
 
 
-async def _read(request: Request, kind: type[Q]) -> Q:
-    """The question in a request's body, which is read no further than it may be long."""
-    body = b""
+def _get(path: str, answer: Callable[..., Any]) -> Route:
+    async def endpoint(request: Request) -> Response:
+        return _response(await run_in_threadpool(answer, **request.path_params))
+
+    return Route(path, endpoint)
+
+
+def _post(path: str, kind: type[B], answer: Callable[[B], Any]) -> Route:
+    async def endpoint(request: Request) -> Response:
+        return _response(await run_in_threadpool(answer, await _read(request, kind)))
+
+    return Route(path, endpoint, methods=["POST"])
+
+
+async def _read(request: Request, kind: type[B]) -> B:
+    """The body of a request; no more of it is read than is allowed."""
+    content = b""
     async for part in request.stream():
-        body += part
-        if len(body) > LARGEST:
-            raise Refusal(413, f"a question has at most {LARGEST // 1024} kB")
+        content += part
+        if len(content) > MAX_BODY:
+            raise HTTPException(413, f"A request may have {MAX_BODY // 1024} kB.")
     try:
-        return kind.model_validate_json(body)
+        return kind.model_validate_json(content)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         message = first["msg"].removeprefix("Value error, ")
-        raise Refusal(400, f"{where}: {message}" if where else message) from None
+        raise HTTPException(400, f"{where}: {message}" if where else message) from None
 
 
-def _numbers(content: bytes | None) -> Response:
-    if content is None:
-        raise Refusal(404, "there is no such map")
-    return Response(content, media_type="application/octet-stream")
+def _response(answer: Any) -> Response:
+    if answer is None:
+        raise HTTPException(404)
+    if isinstance(answer, bytes):
+        return Response(answer, media_type="application/octet-stream")
+    return JSONResponse(answer)
 
 
-async def _refused(_: Request, error: Exception) -> Response:
-    assert isinstance(error, Refusal)
-    return answer(error)
+async def _same_origin(request: Request, call_next: RequestResponseEndpoint) -> Response:
+    """Refuse requests from other pages, which must not read the corpus; add the headers."""
+    origin = request.headers.get("origin")
+    if origin in (None, f"http://{request.headers.get('host')}"):
+        response = await call_next(request)
+    else:
+        response = _refusal(403, "This server answers to its own page only.")
+    response.headers.update(HEADERS)
+    return response
 
 
-async def _http(_: Request, error: Exception) -> Response:
+def _refusal(status: int, message: str) -> Response:
+    return JSONResponse({"error": message}, status_code=status)
+
+
+async def _http_error(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    return answer(Refusal(error.status_code, error.detail.lower()))
+    return _refusal(error.status_code, error.detail)
 
 
-async def _gone(_: Request, __: Exception) -> Response:
-    return answer(Refusal(400, "the question broke off"))
+async def _cut_off(_: Request, __: Exception) -> Response:
+    return _refusal(400, "The request was cut off.")
 
 
 async def _bug(_: Request, __: Exception) -> Response:
-    return answer(Refusal(500, "a fault of the program; its terminal has the details"))
+    return _refusal(500, "Internal error; the terminal has the details.")
+
+
+# ---- running
 
 
 def listen(port: int) -> socket.socket:
@@ -212,31 +205,68 @@ def listen(port: int) -> socket.socket:
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind(("127.0.0.1", port))
-        made.listen(128)  # whoever comes before the answers do waits
+        made.listen(128)  # the page may be opened before the server runs
     except OSError as error:
         made.close()
         raise UserError(
-            f"--port {port} cannot be had ({error.strerror}): name another, or none for a free one."
+            f"--port {port} is not available ({error.strerror}): choose another one, or leave "
+            "--port out for a free one."
         ) from None
     return made
 
 
-def server_of(scene: Scene) -> uvicorn.Server:
-    """What answers for a scene."""
-    settings: dict[str, Any] = {"log_level": "error", "access_log": False, "lifespan": "off"}
+def make_server(explorer: Explorer) -> uvicorn.Server:
+    """A server for an explorer, not started yet."""
     return uvicorn.Server(
         uvicorn.Config(
-            Server(scene).app(), server_header=False, timeout_graceful_shutdown=2, **settings
+            make_app(explorer),
+            log_level="error",
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            timeout_graceful_shutdown=2,
         )
     )
 
 
-def serve(scene: Scene, where: socket.socket) -> None:
-    """Answer until Ctrl-C."""
-    try:
-        server_of(scene).run(sockets=[where])
-    except KeyboardInterrupt:  # which uvicorn raises again after it has ended well
-        pass
-    finally:
-        scene.maps.end()
-        where.close()
+def explore(
+    model: str,
+    corpus: Sequence[str] = (),
+    *,
+    against: str | None = None,
+    against_pooling: str | None = None,
+    port: int = 0,
+    open_browser: bool = False,
+    **options: Any,
+) -> None:
+    """Serve the explorer until Ctrl-C, as ``clusterns explore`` does.
+
+    Args:
+        model: name or path of the model.
+        corpus: files, folders or Hub datasets, or one folder that `clusterns encode` wrote; empty
+            for the corpus of a run.
+        against: another model to compare with; "base" is the one that the run started from.
+        against_pooling: ``pooling`` of that model.
+        port: port on this machine; 0 is any free one.
+        open_browser: whether to open the page in a browser.
+        options: further arguments of :func:`clusterns.explore.explorer.open_explorer`.
+    """
+    check_explorer(model, corpus, against, options.get("pooling"), against_pooling)
+    with listen(port) as listening:
+        explorer = open_explorer(
+            model, corpus, against=against, against_pooling=against_pooling, **options
+        )
+        explorer.maps.start()
+        _ = explorer.change
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+        answers.print(f"Open {address}")
+        say("Press Ctrl-C to stop.")
+        if open_browser:
+            webbrowser.open(address)
+        try:
+            make_server(explorer).run(sockets=[listening])
+        except KeyboardInterrupt:  # uvicorn raises it again after it has shut down
+            pass
+        finally:
+            explorer.maps.stop()
+    say("Stopped.")

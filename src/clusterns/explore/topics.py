@@ -3,32 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterns.console import bar
-from clusterns.explore.keywords import Words
+from clusterns.console import bar, say
+from clusterns.errors import UserError
+from clusterns.explore.corpus import ModelOptions, Texts, check_corpus, open_corpus, read_texts
+from clusterns.explore.export import write_rows
+from clusterns.explore.keywords import Keywords
 from clusterns.vectors.nearest import Vectors, unit
 
-FIT = 30_000  # sentences that the middles of topics are found from
-TRIED = 3000  # and those that their number is chosen with
-MOST_TOPICS = 256
-CENTRAL = 10
-STRANGERS = 0.9
+FIT_SIZE = 30_000  # sentences that centroids are fitted to
+SAMPLE_SIZE = 3000  # sentences, twice, that the number of topics is chosen with
+MAX_TOPICS = 256
+N_CENTRAL = 10
+OUTLIER_QUANTILE = 0.9
 CHUNK = 20_000
+
+Labels = NDArray[np.int16]
 
 
 @dataclass(frozen=True)
 class Topic:
-    """One topic; ``tightness`` is the mean cosine of its sentences with its middle."""
+    """One topic; ``cohesion`` is the mean cosine of its sentences with their centroid."""
 
     number: int
     size: int
     words: list[str]
-    tightness: float
+    cohesion: float
     central: list[int]
+
+
+@dataclass(frozen=True)
+class TopicNode:
+    """Two topics (or nodes) that are merged into one in the hierarchy of topics.
+
+    Attributes:
+        number: topics come first, so that nodes count from the number of topics on.
+        children: the two numbers that are merged.
+        cosine: mean cosine between their topics.
+        size: number of sentences.
+        words: keywords.
+    """
+
+    number: int
+    children: tuple[int, int]
+    cosine: float
+    size: int
+    words: list[str]
 
 
 @dataclass(frozen=True)
@@ -36,27 +63,179 @@ class Topics:
     """The topics of sentences, the largest first.
 
     Attributes:
-        labels: (n,) the topic of each sentence; -1 where it belongs nowhere.
-        cosines: (n,) of each sentence with the nearest middle.
-        middles: (k, d) unit vectors.
-        least: (k,) cosine with the middle that a sentence of the topic has at least.
+        labels: (n,) the topic of each sentence; -1 for outliers.
+        cosines: (n,) cosine of each sentence with its nearest centroid.
+        topics: their sizes, keywords and central sentences.
+        centroids: (c, d) unit vectors.
+        min_cosines: (c,) sentences below this cosine are outliers.
+        topic_of: (c,) the topic of each centroid: after merging, a topic has several.
     """
 
-    labels: NDArray[np.int16]
+    labels: Labels
     cosines: NDArray[np.float32]
     topics: list[Topic]
-    middles: Vectors
-    least: NDArray[np.float32]
+    centroids: Vectors
+    min_cosines: NDArray[np.float32]
+    topic_of: Labels
+    texts: Sequence[str] = field(repr=False)
+    keywords: Keywords = field(repr=False)
 
     @property
-    def nowhere(self) -> int:
-        """How many sentences belong to no topic."""
+    def outliers(self) -> int:
+        """Number of sentences without a topic."""
         return int((self.labels < 0).sum())
 
-    def assign(self, vectors: Vectors) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
-        """The topics of new sentences, from their (m, d) vectors: (m,) topics and cosines."""
-        nearest, cosines = assigned(unit(vectors), self.middles)
-        return np.where(cosines < self.least[nearest], -1, nearest).astype(np.int16), cosines
+    def assign(self, vectors: Vectors) -> tuple[Labels, NDArray[np.float32]]:
+        """Topics and cosines of new sentences, from their (m, d) embeddings."""
+        nearest, cosines = nearest_centroids(unit(vectors), self.centroids)
+        outlier = cosines < self.min_cosines[nearest]
+        return np.where(outlier, -1, self.topic_of[nearest]).astype(np.int16), cosines
+
+    def merge(self, groups: Sequence[Sequence[int]]) -> Topics:
+        """Merge the topics of each group into one."""
+        target = np.arange(len(self.topics))
+        for group in groups:
+            wrong = [topic for topic in group if not 0 <= topic < len(target)]
+            if wrong:
+                raise UserError(
+                    f"cannot merge topic {wrong[0]}: topics go from 0 to {len(target) - 1}."
+                )
+            target[np.isin(target, target[list(group)])] = target[group[0]]
+        return self._merged(target)
+
+    def merge_to(self, count: int) -> Topics:
+        """Merge the most similar topics until ``count`` remain."""
+        from scipy.cluster.hierarchy import cut_tree
+
+        if count >= len(self.topics):
+            return self
+        return self._merged(cut_tree(self._linkage, n_clusters=count)[:, 0])
+
+    def _merged(self, target: NDArray[np.integer]) -> Topics:
+        labels = np.where(self.labels < 0, -1, target[self.labels])
+        return describe(
+            labels, self.cosines, self.centroids, self.min_cosines, target[self.topic_of],
+            self.texts, self.keywords,
+        )  # fmt: skip
+
+    @cached_property
+    def _linkage(self) -> NDArray[np.float64]:
+        from scipy.cluster.hierarchy import linkage
+
+        means = [self.centroids[self.topic_of == n].mean(axis=0) for n in range(len(self.topics))]
+        return linkage(unit(np.stack(means)), "average", metric="cosine")
+
+    @cached_property
+    def tree(self) -> list[TopicNode]:
+        """How topics merge, the most similar first: one node for each merge."""
+        count = len(self.topics)
+        if count < 2:
+            return []
+        holds = np.eye(2 * count - 1, count, dtype=bool)
+        for n, (one, other) in enumerate(self._linkage[:, :2].astype(int)):
+            holds[count + n] = holds[one] | holds[other]
+        words = self.keywords.of_groups(self.labels, count, unions=holds[count:])
+        sizes = holds @ np.array([topic.size for topic in self.topics])
+        return [
+            TopicNode(
+                count + n,
+                (int(one), int(other)),
+                float(1 - distance),
+                int(sizes[count + n]),
+                words[n],
+            )
+            for n, (one, other, distance, _) in enumerate(self._linkage)
+        ]
+
+
+@dataclass(frozen=True)
+class TopicsOfLines:
+    """The topics of a corpus, and of the lines of that corpus or of new text.
+
+    Attributes:
+        topics: the topics.
+        lines: the lines.
+        labels, cosines: topic and cosine of each distinct text.
+    """
+
+    topics: Topics
+    lines: Texts
+    labels: Labels
+    cosines: NDArray[np.float32]
+
+
+def topics(
+    model: str,
+    corpus: Sequence[str] = (),
+    *,
+    k: int | None = None,
+    merge: Sequence[Sequence[int]] = (),
+    merge_to: int | None = None,
+    assign: Sequence[str] = (),
+    output: Path | None = None,
+    sentences: Path | None = None,
+    seed: int = 0,
+    column: str | None = None,
+    **options: Unpack[ModelOptions],
+) -> TopicsOfLines:
+    """Find topics, as ``clusterns topics`` does.
+
+    Args:
+        model: name or path of the model.
+        corpus: files, folders or Hub datasets, or one folder that `clusterns encode` wrote; empty
+            for the corpus of a run.
+        k: number of topics; None to choose it from the text.
+        merge: groups of topics to merge.
+        merge_to: merge the most similar topics until this many remain.
+        assign: new text whose sentences are assigned to the topics.
+        output: write the topics to this .csv or .jsonl file.
+        sentences: write the sentences with their topics, those of ``assign`` if given, to this .csv
+            or .jsonl file.
+        seed: random seed.
+        column: column of the text in tables.
+        options: how to open the model.
+    """
+    check_corpus(model, corpus, options.get("pooling"), assign, output=output, sentences=sentences)
+    opened = open_corpus(model, corpus, column=column, **options)
+    if len(opened) < 2:
+        raise UserError("topics need at least two different sentences.")
+    topics = find_topics(opened.vectors, opened.texts, k, seed=seed).merge(merge)
+    topics = topics.merge_to(merge_to or len(topics.topics))
+    found = TopicsOfLines(topics, opened.lines, topics.labels, topics.cosines)
+    if assign:
+        from clusterns.vectors.embed import Embedder
+
+        new = read_texts(assign, column)
+        embed = Embedder(opened.model, progress=True)
+        found = TopicsOfLines(topics, new, *topics.assign(embed(new.distinct)))
+    if output is not None:
+        write_rows(
+            output,
+            ("topic", "size", "cohesion", "words", "central"),
+            (
+                (
+                    t.number,
+                    t.size,
+                    round(t.cohesion, 4),
+                    t.words,
+                    [opened.texts[r] for r in t.central],
+                )
+                for t in topics.topics
+            ),
+        )
+        say(f"Wrote {len(topics.topics):,} topics to {output}.")
+    if sentences is not None:
+        labels, cosines, texts = found.labels, found.cosines, found.lines.distinct
+        write_rows(
+            sentences,
+            ("line", "topic", "cosine", "text"),
+            (
+                (line, int(labels[row]), round(float(cosines[row]), 4), texts[row])
+                for line, row in zip(found.lines.lines, found.lines.rows, strict=True)
+            ),
+        )
+        say(f"Wrote {len(found.lines.lines):,} sentences to {sentences}.")
+    return found
 
 
 def find_topics(
@@ -64,118 +243,127 @@ def find_topics(
     texts: Sequence[str],
     count: int | None = None,
     *,
-    words: Words | None = None,
     seed: int = 0,
     progress: bool = True,
 ) -> Topics:
     """Cluster sentences.
 
-    A sentence belongs nowhere where it is no nearer to the middle of its topic than one in ten of
-    the sentences of other topics is.
+    A sentence is an outlier if it is no closer to the centroid of its topic than one in ten of the
+    sentences of other topics.
 
     Args:
         vectors: (n, d) unit vectors.
-        texts: the n sentences, for typical words.
-        count: number of topics; None: chosen by the silhouette.
-        words: the words of ``texts``, where they are counted already.
-        seed: of the clustering.
-        progress: whether to show a bar.
+        texts: the n sentences, for keywords.
+        count: number of topics; None to choose it by the silhouette.
+        seed: random seed.
+        progress: whether to show a progress bar.
     """
     random = np.random.default_rng(seed)
     rows = random.permutation(len(vectors))
     if count is None:
-        sample = np.asarray(vectors[np.sort(rows[: 2 * TRIED])], dtype=np.float32)
+        sample = np.asarray(vectors[np.sort(rows[: 2 * SAMPLE_SIZE])], dtype=np.float32)
         count = choose_count(random.permutation(sample), seed, progress)
-    fit = np.asarray(vectors[np.sort(rows[:FIT])], dtype=np.float32)
-    middles = spherical_middles(fit, min(count, len(np.unique(fit, axis=0))), seed)
-    nearest, cosines = assigned(vectors, middles)
-    least = least_cosines(vectors, middles, nearest, rows[:FIT])
-    member = cosines >= least[nearest]
-    # The largest topic is number 0.
-    order = np.argsort(-np.bincount(nearest[member], minlength=len(middles)), kind="stable")
-    middles, least = middles[order], least[order]
-    labels = np.where(member, np.argsort(order)[nearest], -1).astype(np.int16)
-    words = words or Words(texts)
-    typical = words.typical(labels.astype(np.int64), len(middles))
-    topics = [
-        _topic(number, labels, cosines, typical[number], texts) for number in range(len(middles))
-    ]
-    return Topics(labels, cosines, topics, middles, least)
+    fit = np.asarray(vectors[np.sort(rows[:FIT_SIZE])], dtype=np.float32)
+    centroids = spherical_centroids(fit, min(count, len(np.unique(fit, axis=0))), seed)
+    nearest, cosines = nearest_centroids(vectors, centroids)
+    limits = outlier_limits(vectors, centroids, nearest, rows[:FIT_SIZE])
+    labels = np.where(cosines < limits[nearest], -1, nearest)
+    own = np.arange(len(centroids))
+    return describe(labels, cosines, centroids, limits, own, texts, Keywords(texts))
+
+
+def describe(
+    labels: NDArray[np.integer],
+    cosines: NDArray[np.float32],
+    centroids: Vectors,
+    min_cosines: NDArray[np.float32],
+    topic_of: NDArray[np.integer],
+    texts: Sequence[str],
+    keywords: Keywords,
+) -> Topics:
+    """Number topics by their size, the largest first, and find their keywords and central sentences."""
+    found, clusters = np.unique(topic_of, return_inverse=True)
+    sizes = np.array([(labels == topic).sum() for topic in found])
+    rank = np.argsort(np.argsort(-sizes, kind="stable"), kind="stable")
+    number = np.full(int(found.max()) + 2, -1)  # the last one stands for outliers
+    number[found] = rank
+    labels = number[labels]
+    words = keywords.of_groups(labels, len(found))
+    topics = []
+    for topic in range(len(found)):
+        members = np.flatnonzero(labels == topic)
+        best = members[np.argsort(-cosines[members], kind="stable")]
+        # Of equal sentences, only the first one is an example.
+        central = {texts[int(row)]: int(row) for row in reversed(best[: 5 * N_CENTRAL])}
+        cohesion = float(cosines[members].mean()) if len(members) else 0.0
+        examples = list(reversed(central.values()))[:N_CENTRAL]
+        topics.append(Topic(topic, len(members), words[topic], cohesion, examples))
+    return Topics(
+        labels.astype(np.int16), cosines, topics, centroids, min_cosines,
+        rank[clusters].astype(np.int16), texts, keywords,
+    )  # fmt: skip
 
 
 def choose_count(sample: Vectors, seed: int, progress: bool = True) -> int:
     """The number of clusters with the largest mean silhouette.
 
-    Middles are found from one half of the sample, the silhouette is of the other half.
+    Centroids are fitted to one half of the sample, the silhouette is that of the other half.
 
     Args:
         sample: (n, d) unit vectors in random order.
-        seed: of the clustering.
-        progress: whether to show a bar.
+        seed: random seed.
+        progress: whether to show a progress bar.
     """
     from sklearn.metrics import silhouette_score
 
     half = len(sample) // 2
     first, second = sample[:half], sample[half:]
-    most = min(MOST_TOPICS, half // 5)
+    limit = min(MAX_TOPICS, half // 5)
     counts = sorted({round(2 ** (power / 2)) for power in range(2, 17)})
-    counts = [count for count in counts if count <= most]
+    counts = [count for count in counts if count <= limit]
     if not counts:
         return 1 if len(sample) < 4 else 2
     scores = []
     for count in bar(counts, desc="Number of topics", shown=progress):
-        nearest, _ = assigned(second, spherical_middles(first, count, seed))
+        nearest, _ = nearest_centroids(second, spherical_centroids(first, count, seed))
         several = 1 < len(np.unique(nearest)) < len(second)
         scores.append(silhouette_score(second, nearest, metric="cosine") if several else -1.0)
     return counts[int(np.argmax(scores))]
 
 
-def spherical_middles(vectors: Vectors, count: int, seed: int) -> Vectors:
-    """Middles of K-means on unit vectors, themselves of length 1: (count, d)."""
+def spherical_centroids(vectors: Vectors, count: int, seed: int) -> Vectors:
+    """Centroids of K-means on unit vectors, scaled to length 1: (count, d)."""
     from sklearn.cluster import KMeans
 
     found = KMeans(count, n_init=1, max_iter=50, random_state=seed).fit(vectors)
     return unit(found.cluster_centers_)
 
 
-def assigned(vectors: Vectors, middles: Vectors) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The nearest middle of each vector, and the cosine with it."""
+def nearest_centroids(
+    vectors: Vectors, centroids: Vectors
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    """The nearest centroid of each vector, and the cosine with it."""
     nearest, cosines = [], []
     for start in range(0, len(vectors), CHUNK):
-        similar = np.asarray(vectors[start : start + CHUNK], dtype=np.float32) @ middles.T
-        nearest.append(similar.argmax(axis=1))
-        cosines.append(similar.max(axis=1))
+        similarity = np.asarray(vectors[start : start + CHUNK], dtype=np.float32) @ centroids.T
+        nearest.append(similarity.argmax(axis=1))
+        cosines.append(similarity.max(axis=1))
     return np.concatenate(nearest), np.concatenate(cosines)
 
 
-def least_cosines(
+def outlier_limits(
     vectors: Vectors,
-    middles: Vectors,
+    centroids: Vectors,
     nearest: NDArray[np.int64],
     rows: NDArray[np.int64],
 ) -> NDArray[np.float32]:
-    """For each topic the cosine that one in ten sentences of other topics exceeds: (k,)."""
-    if len(middles) < 2:
-        return np.full(len(middles), -1.0, dtype=np.float32)
+    """For each centroid, a quantile of its cosine with sentences of other topics: (k,)."""
+    if len(centroids) < 2:
+        return np.full(len(centroids), -1.0, dtype=np.float32)
     rows = np.sort(rows)
-    similar = np.asarray(vectors[rows], dtype=np.float32) @ middles.T
-    least = [
-        np.quantile(similar[nearest[rows] != number, number], STRANGERS)
-        for number in range(len(middles))
+    similarity = np.asarray(vectors[rows], dtype=np.float32) @ centroids.T
+    limits = [
+        np.quantile(similarity[nearest[rows] != number, number], OUTLIER_QUANTILE)
+        for number in range(len(centroids))
     ]
-    return np.array(least, dtype=np.float32)
-
-
-def _topic(
-    number: int,
-    labels: NDArray[np.int16],
-    cosines: NDArray[np.float32],
-    words: list[str],
-    texts: Sequence[str],
-) -> Topic:
-    members = np.flatnonzero(labels == number)
-    best = members[np.argsort(-cosines[members], kind="stable")]
-    # A sentence that is there twice is one example.
-    central = {str(texts[int(row)]): int(row) for row in reversed(best[: 5 * CENTRAL])}
-    tightness = float(cosines[members].mean()) if len(members) else 0.0
-    return Topic(number, len(members), words, tightness, list(reversed(central.values()))[:CENTRAL])
+    return np.array(limits, dtype=np.float32)

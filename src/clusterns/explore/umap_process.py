@@ -1,9 +1,9 @@
-"""UMAP of one model's neighbours, in a process of its own.
+"""UMAP from known neighbors, in a process of its own.
 
     python -m clusterns.explore.umap_process FOLDER START OUTPUT
 
-FOLDER holds neighbours.npy and cosines.npy, START the (n, 2) points to start from; OUTPUT gets the
-(n, 2) points. The share that is done goes to stdout, a line each.
+FOLDER holds neighbors.npy and cosines.npy, START the (n, 2) initial positions; OUTPUT receives the
+(n, 2) result. The share that is done goes to stdout, one line each.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterns.explore.kept import keep
+from clusterns.explore.corpus import save_array
 
 
-class Share:
-    """A file that a progress bar writes to: the share that is done, for another process."""
+class ShareWriter:
+    """A file for a progress bar that prints the share that is done."""
 
     def write(self, text: str) -> int:
-        """Read ``done/all`` out of a line of the bar."""
+        """Print ``done / all`` of a line of the bar."""
         found = re.search(r"(\d+)/(\d+)", text)
         if found and int(found[2]):
             print(int(found[1]) / int(found[2]), flush=True)
         return len(text)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Nothing is buffered."""
 
 
-def refined(
-    neighbours: NDArray[np.int32], cosines: NDArray[np.float32], start: NDArray[np.float32]
+def umap_points(
+    neighbors: NDArray[np.int32], cosines: NDArray[np.float32], start: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """UMAP from given neighbours and a given start: (n, 2); the same on every call."""
+    """UMAP from given neighbors and initial positions: (n, 2), the same on every call."""
     import umap
 
-    count, k = neighbours.shape
-    indices = np.column_stack([np.arange(count), neighbours]).astype(np.int64)
+    count, k = neighbors.shape
+    indices = np.column_stack([np.arange(count), neighbors]).astype(np.int64)
     distances = np.column_stack([np.zeros(count), 1 - np.clip(cosines, -1, 1)]).astype(np.float32)
     distances[indices < 0] = np.inf
     with warnings.catch_warnings():
@@ -55,19 +55,13 @@ def refined(
             force_approximation_algorithm=True,
             random_state=0,
             n_jobs=1,
-            tqdm_kwds={"disable": False, "file": Share(), "bar_format": "{n}/{total}"},
+            tqdm_kwds={"disable": False, "file": ShareWriter(), "bar_format": "{n}/{total}"},
         )
-        # The vectors are not looked at: their neighbours are known.
+        # Its input is not used: the neighbors are known.
         return mapper.fit_transform(np.zeros((count, 2), dtype=np.float32) + start[:, :2])
 
 
 if __name__ == "__main__":
     folder, start, output = map(Path, sys.argv[1:4])
-    keep(
-        output,
-        refined(
-            np.load(folder / "neighbours.npy", allow_pickle=False),
-            np.load(folder / "cosines.npy", allow_pickle=False),
-            np.load(start, allow_pickle=False),
-        ),
-    )
+    arrays = (folder / "neighbors.npy", folder / "cosines.npy", start)
+    save_array(output, umap_points(*(np.load(path, allow_pickle=False) for path in arrays)))

@@ -11,7 +11,7 @@ import numpy as np
 
 from clusterns.console import say
 from clusterns.corpus.prepare import prepare_corpus
-from clusterns.explore.corpus import index_of
+from clusterns.explore.corpus import cached_index
 from clusterns.explore.topics import find_topics
 from clusterns.lab.cells import Cell
 from clusterns.tables import Table
@@ -41,7 +41,7 @@ def _table(cell: Cell, shown: int) -> Table:
     dataset = prepare_corpus(**run.record["corpus"]["reading"]).dataset
     rows = np.random.default_rng(SEED).permutation(len(dataset))[:SAMPLE]
     texts = dataset.select(np.sort(rows))["text"][:]
-    vectors = index_of(load_model(str(run.path)), cell.name, texts).vectors
+    vectors = cached_index(load_model(str(run.path)), cell.name, texts).vectors
     found = find_topics(vectors, texts, min(CLUSTERS, len(texts)), seed=SEED, progress=False)
     table = Table(
         f"Clusters of {cell.name}", ["size", "cosine", "sentence"], mark_best=False, corner="Words"
@@ -53,6 +53,6 @@ def _table(cell: Cell, shown: int) -> Table:
             table.rows.append((head, [size, f"{found.cosines[row]:.2f}", texts[row]]))
     table.notes.append(
         f"The {min(shown, len(found.topics))} largest of {len(found.topics)} clusters of {len(texts):,} sentences "
-        "of the text, with their typical words and central sentences; cosine with the middle of the cluster."
+        "of the text, with their typical words and central sentences; cosine with the centroid of the cluster."
     )
     return table

@@ -1,4 +1,4 @@
-"""Curves as SVG that takes its colours from the page, so that they are light and dark with it."""
+"""Curves as SVG that takes its colors from the page, so that it is light or dark with it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 Curve = Sequence[tuple[int, float]]
-# Colours that matplotlib writes down, and what the page makes of them.
+# Colors that matplotlib writes, each to be replaced by a variable of the page.
 _INK, _LINE, _FAINT = "#010101", "#010102", "#010103"
 _SERIES = [f"#0102{n:02x}" for n in range(8)]
 _VARIABLES = {_INK: "var(--soft)", _LINE: "var(--text)", _FAINT: "var(--line)"} | {
-    colour: f"var(--c{n})" for n, colour in enumerate(_SERIES)
+    color: f"var(--c{n})" for n, color in enumerate(_SERIES)
 }
 
 
@@ -32,11 +32,11 @@ def line_chart(
     Args:
         name: of the chart; unique on the page.
         curves: (step, value) pairs by name.
-        label: of the upright axis.
+        label: label of the vertical axis.
         mark: a step to mark with a line.
         mark_label: what happened there.
         best: a point to mark.
-        bottom_at_zero: whether the axis must begin at 0.
+        bottom_at_zero: whether the axis must start at 0.
     """
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -55,12 +55,12 @@ def line_chart(
         axes = figure.add_subplot()
         axes.grid(axis="y", linewidth=0.8)
         axes.set_axisbelow(True)
-        for (key, curve), colour in zip(shown.items(), _SERIES * 9, strict=False):
+        for (key, curve), color in zip(shown.items(), _SERIES * 9, strict=False):
             steps, values = zip(*curve, strict=True)
+            dot = "o" if len(curve) < 30 else None
             axes.plot(
-                steps, values, color=colour, linewidth=2, label=key,
-                marker="o" if len(curve) < 30 else None, markersize=3.5,
-            )  # fmt: skip
+                steps, values, color=color, linewidth=2, label=key, marker=dot, markersize=3.5
+            )
         if best is not None:
             axes.plot(*best, marker="o", markersize=9, color=_LINE, fillstyle="none", linewidth=0)
         if mark is not None:
@@ -79,8 +79,8 @@ def line_chart(
         written = io.StringIO()
         figure.savefig(written, format="svg", metadata={"Date": None})
     svg = re.sub(r"^.*?(?=<svg)", "", written.getvalue(), flags=re.DOTALL)
-    for colour, variable in _VARIABLES.items():
-        svg = svg.replace(colour, variable)
+    for color, variable in _VARIABLES.items():
+        svg = svg.replace(color, variable)
     # It fills the width that the page gives it.
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*pt" height="[^"]*pt"', r"\1", svg, count=1)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)

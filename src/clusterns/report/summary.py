@@ -1,8 +1,9 @@
-"""What a run folder tells, without loading any model."""
+"""What a run folder says, without loading a model."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -14,12 +15,12 @@ from clusterns.training.callbacks import read_metrics
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe
 
-LONGEST = 30 * 86_400  # seconds: more is a file that was copied or a run that rested
+MAX_SECONDS = 30 * 86_400  # more means a copied file, or a run that was paused
 
 
 @dataclass(frozen=True)
-class Story:
-    """One run, as its folder tells it."""
+class RunSummary:
+    """A finished run, as its folder describes it."""
 
     name: str
     path: Path
@@ -27,24 +28,22 @@ class Story:
     record: dict[str, Any]
     results: dict[str, Any]
     metrics: list[dict[str, Any]]
-    took: float | None
-    """Seconds from the begin to the end, rests included; None where nobody knows."""
-
-    @property
-    def validations(self) -> list[tuple[int, float]]:
-        """(step, score) of every validation by the score that decides."""
-        key = current_metric(str(self.record.get("metric", "")))
-        return [(line["step"], line[key]) for line in self.metrics if key in line]
+    seconds: float | None
+    """From start to end, pauses included; None if unknown."""
 
     def curve(self, key: str) -> list[tuple[int, float]]:
-        """(step, value) of a logged figure."""
+        """(step, value) of a logged number."""
         return [(line["step"], line[key]) for line in self.metrics if line.get(key) is not None]
 
     @property
+    def validations(self) -> list[tuple[int, float]]:
+        """(step, score) of every validation."""
+        return self.curve(current_metric(str(self.record.get("metric", ""))))
+
+    @property
     def corpus(self) -> list[tuple[str, str]]:
-        """What it was trained on, in words."""
-        facts = self.record["corpus"]
-        told = []
+        """What it was trained on, for people."""
+        facts, told = self.record["corpus"], []
         if "reading" in facts:
             sources = ", ".join(Path(one).name or one for one in facts["reading"]["sources"])
             told.append(("text", sources))
@@ -53,62 +52,59 @@ class Story:
             told.append(
                 ("text", f"{of['sentences']:,} sentences of docstrings, {of['packages']} packages")
             )
-        counts = facts.get("counts", {})
-        if counts:
+        if counts := facts.get("counts"):
             dropped = counts["read"] - counts["kept"]
             told.append(("lines", f"{counts['read']:,} read, {dropped:,} dropped"))
-        for key, word in (("training", "for training"), ("heldout", "kept out of it")):
+        for key, label in (("training", "for training"), ("heldout", "held out")):
             if key in facts:
-                told.append((word, f"{facts[key]:,} sentences"))
+                told.append((label, f"{facts[key]:,} sentences"))
         return told
 
     @property
     def gain(self) -> float:
-        """How much better the model became, by the score that decides."""
+        """How much the validation score improved."""
         return float(self.results["best_score"] - self.results["base_score"])
 
 
-def read_story(path: Path) -> Story:
+def read_summary(path: Path) -> RunSummary:
     """Read a finished run."""
     folder = RunFolder(path)
     if not folder.is_finished:
-        state = "a run that is not finished" if folder.is_run else "no run"
-        raise UserError(f"{path} holds {state}: a report is about a run that came to its end.")
+        state = "is a run that has not finished" if folder.is_run else "is no run folder"
+        raise UserError(f"{path} {state}: a report needs a finished run.")
     try:
         record, recipe = folder.record, load_recipe(str(folder.recipe_file))
-        return Story(
+        return RunSummary(
             name=path.resolve().name,
             path=path,
             settings=recipe.model_dump(exclude=recipe.unread()),
             record=record,
             results=read_json(folder.results_file),
             metrics=read_metrics(folder.metrics_file) if folder.metrics_file.is_file() else [],
-            took=_took(record, folder.results_file),
+            seconds=_seconds(record, folder.results_file),
         )
     except (OSError, ValueError, KeyError) as error:
-        raise UserError(f"{path} cannot be read as a run: {error}.") from error
+        raise UserError(f"cannot read {path} as a run: {error}.") from error
 
 
-def read_stories(paths: list[Path]) -> list[Story]:
-    """Read runs, and tell those of the same name apart."""
-    stories = [read_story(path) for path in paths]
-    names = [story.name for story in stories]
-    return [
-        story if names.count(story.name) == 1 else Story(**{**vars(story), "name": str(story.path)})
-        for story in stories
-    ]
+def read_summaries(paths: Sequence[Path]) -> list[RunSummary]:
+    """Read runs; those with the same name are called by their paths."""
+    runs = [read_summary(path) for path in paths]
+    names = [run.name for run in runs]
+    return [run if names.count(run.name) == 1 else replace(run, name=str(run.path)) for run in runs]
 
 
-def _took(record: dict[str, Any], last: Path) -> float | None:
+def _seconds(record: dict[str, Any], last: Path) -> float | None:
     if "date" not in record:
         return None
     begun = datetime.fromisoformat(record["date"])
-    took = (datetime.fromtimestamp(last.stat().st_mtime, timezone.utc) - begun).total_seconds()
-    return took if 0 < took < LONGEST else None
+    ended = datetime.fromtimestamp(last.stat().st_mtime, timezone.utc)
+    seconds = (ended - begun).total_seconds()
+    return seconds if 0 < seconds < MAX_SECONDS else None
 
 
-def length(seconds: float) -> str:
-    """A time in words."""
+def duration(seconds: float) -> str:
+    """A duration in words."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)

@@ -1,4 +1,4 @@
-// What the page asks the server for. Everything comes from this machine.
+// Requests to the server, which runs on this machine.
 
 export class Refused extends Error {}
 
@@ -8,7 +8,7 @@ async function answer(request) {
   let message = `the server answered ${response.status}`;
   try {
     message = (await response.json()).error || message;
-  } catch { /* not JSON: the status has to do */ }
+  } catch { /* not JSON: the status must do */ }
   throw new Refused(message);
 }
 
@@ -30,7 +30,7 @@ export async function ask(path, question, signal) {
   return (await answer(request)).json();
 }
 
-// The beginnings of sentences, for the hover: asked for many at a time, kept.
+// Previews of sentences for the tooltip, fetched many at a time and kept.
 export class Texts {
   constructor() {
     this.known = new Map();

@@ -1,29 +1,18 @@
-// The page: what is chosen, what is asked for, and what is shown where.
+// The page: its state, its requests, and what is shown where.
 
 import { ask, get, numbers, Texts } from "./api.js";
-import { changeColour, css, packed, topicColour } from "./colour.js";
+import { changeColor, css, packed } from "./color.js";
 import { MapView } from "./map.js";
 import { element, many, Panels } from "./panels.js";
+import { TopicTree } from "./topics.js";
 
 const $ = (id) => document.getElementById(id);
 const texts = new Texts();
 const maps = {}; // "model/kind" -> positions
-let scene, topics, change, views = [], panels;
-const state = { model: 0, kind: "pca", colour: "topic", tab: "found", topic: null, sentence: null, selection: null, found: null };
+let corpus, topics, tree, change, views = [], panels;
+const state = { model: 0, kind: "pca", color: "topic", tab: "found", topic: null, sentence: null, selection: null, found: null };
 
 const dark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
-const topicName = (topic) => topic < 0 ? "belongs nowhere" : scene.names[topic] || `topic ${topic}`;
-
-// Two words for each topic; where a larger one has them already, the first and a later one.
-function topicNames(topics) {
-  const taken = new Set();
-  return topics.map(({ words: [first, ...others] }) => {
-    const names = first ? [...others.map((other) => `${first} · ${other}`), first] : [];
-    const name = names.find((one) => !taken.has(one));
-    taken.add(name);
-    return name;
-  });
-}
 
 // ---- the map
 
@@ -49,7 +38,7 @@ async function arrange() {
   while (views.length < models.length) views.push(new MapView(place, "", events));
   place.classList.toggle("both", models.length > 1);
   models.forEach((model, n) => {
-    views[n].rename(models.length > 1 ? scene.models[model].name : "");
+    views[n].rename(models.length > 1 ? corpus.models[model].name : "");
     views[n].covered = innerWidth > 720 ? 0 : $("tools").offsetHeight; // a phone's map is small
     views[n].lassoing = $("lasso").getAttribute("aria-pressed") === "true";
     views[n].place(all[n], true);
@@ -62,42 +51,27 @@ function paint() {
   const style = getComputedStyle(document.documentElement), ink = {};
   for (const name of ["text", "kept", "gained", "lost", "hit", "lasso", "background"]) ink[name] = style.getPropertyValue(`--map-${name}`).trim();
   const background = packed(ink.background.match(/\w\w/g).map((hex) => parseInt(hex, 16)));
-  const colours = new Uint32Array(scene.count), isDark = dark();
-  if (state.colour === "topic") {
-    const table = new Map();
-    for (let i = 0; i < colours.length; i++) {
-      if (!table.has(topics[i])) table.set(topics[i], packed(topicColour(topics[i], isDark)));
-      colours[i] = table.get(topics[i]);
-    }
+  const colors = new Uint32Array(corpus.count), isDark = dark();
+  if (state.color === "topic") {
+    const table = tree.parts.map((_, topic) => packed(tree.color(topic, isDark))), none = packed(tree.color(-1, isDark));
+    for (let i = 0; i < colors.length; i++) colors[i] = topics[i] < 0 ? none : table[topics[i]];
   } else {
-    const table = Array.from({ length: 256 }, (_, v) => packed(changeColour(v / 255, isDark)));
-    for (let i = 0; i < colours.length; i++) colours[i] = table[change[i]];
+    const table = Array.from({ length: 256 }, (_, v) => packed(changeColor(v / 255, isDark)));
+    for (let i = 0; i < colors.length; i++) colors[i] = table[change[i]];
   }
-  const labels = state.colour === "topic" ? labelsOf(isDark) : [];
-  for (const view of views) view.paint(colours, background, ink, labels);
-  $("legend").hidden = state.colour === "topic";
+  const labels = state.color === "topic" ? tree.labels(topics, isDark) : [];
+  for (const view of views) view.paint(colors, background, ink, labels);
+  $("legend").hidden = state.color === "topic";
 }
 
-let members; // of each topic, at most 400, which is enough to find its middle
-function labelsOf(isDark) {
-  if (!members) {
-    members = scene.topics.map(() => []);
-    for (let i = 0; i < topics.length; i++) if (topics[i] >= 0 && members[topics[i]].length < 400) members[topics[i]].push(i);
-  }
-  return scene.topics.map((topic) => ({
-    text: topicName(topic.id), points: members[topic.id], colour: labelColour(topicColour(topic.id, isDark), isDark), size: topic.size,
-  })).sort((a, b) => b.size - a.size);
-}
-const labelColour = (colour, isDark) => colour.map((value) => Math.round(isDark ? value + (255 - value) * 0.35 : value * 0.62));
-
-// What stands out: the chosen topic, the lasso's sentences, or those that were found.
+// What stands out: the chosen topic, the selected sentences, or the search results.
 function focus() {
   let faded = null;
-  const others = (keep) => { const all = new Uint8Array(scene.count).fill(1); keep.forEach((i) => { all[i] = 0; }); return all; };
+  const others = (keep) => { const all = new Uint8Array(corpus.count).fill(1); keep.forEach((i) => { all[i] = 0; }); return all; };
   const marks = { hits: [], chosen: -1 };
   if (state.tab === "topics" && state.topic !== null) {
-    faded = new Uint8Array(scene.count);
-    for (let i = 0; i < faded.length; i++) faded[i] = topics[i] === state.topic ? 0 : 1;
+    faded = new Uint8Array(corpus.count);
+    for (let i = 0; i < faded.length; i++) faded[i] = tree.of(topics[i]) === state.topic ? 0 : 1;
   } else if (state.tab === "selected" && state.selection) faded = others(state.selection.ids);
   else if (state.tab === "selected" && state.sentence) {
     const { id, models } = state.sentence, [first, second] = models;
@@ -124,7 +98,7 @@ const events = {
     if (point < 0) return;
     const tell = () => {
       const one = texts.get(point);
-      tip.replaceChildren(...(one ? [element("b", {}, one.name || topicName(one.topic)), one.text || "(empty)"] : ["…"]));
+      tip.replaceChildren(...(one ? [element("b", {}, one.name || tree.name(one.topic)), one.text || "(empty)"] : ["…"]));
       const stage = $("stage"), flip = x > stage.clientWidth * 0.6;
       tip.style.left = `${Math.max(8, flip ? x - tip.offsetWidth - 14 : x + 14)}px`;
       tip.style.top = `${Math.min(stage.clientHeight - tip.offsetHeight - 8, y + 12)}px`;
@@ -138,16 +112,19 @@ const events = {
   moved(view) { views.forEach((other) => other !== view && other.follow(view)); },
 };
 
-// ---- what is asked for
+// ---- requests
 
 let asking;
+// The body of a search; further options of the search box belong here.
+const question = () => ({ query: $("query").value.trim() });
+
 async function search() {
-  const query = $("query").value.trim();
+  const body = question();
   asking?.abort();
-  if (!query) { state.found = null; show("found"); return; }
+  if (!body.query) { state.found = null; show("found"); return; }
   asking = new AbortController();
   try {
-    const answer = await ask("api/search", { query }, asking.signal);
+    const answer = await ask("api/search", body, asking.signal);
     answer.models.forEach((model) => texts.remember(model.hits));
     state.found = answer;
     show("found");
@@ -171,7 +148,7 @@ async function open(id) {
 
 async function select(points) {
   try {
-    // A hundred thousand numbers are a large question: of many, some stand for all.
+    // Of very many sentences, a sample is sent.
     const step = Math.max(1, Math.ceil(points.length / 5000)), some = points.filter((_, n) => n % step === 0);
     const answer = await ask("api/selection", { ids: some });
     const scale = points.length / some.length;
@@ -193,10 +170,10 @@ function clear() {
 }
 
 function fail(error) {
-  panels.message(error.message === "Failed to fetch" ? "The server has stopped." : `That did not work: ${error.message}`);
+  panels.message(error.message === "Failed to fetch" ? "The server has stopped." : `Something went wrong: ${error.message}`);
 }
 
-// ---- what is listed
+// ---- lists
 
 async function show(tab) {
   state.tab = tab;
@@ -210,31 +187,38 @@ async function show(tab) {
   focus();
   if (tab === "found") {
     if (state.found) panels.found(state.found);
-    else panels.welcome(scene.count, scene.samples);
-  } else if (tab === "topics") panels.topics(scene.topics, scene.nowhere, state.topic);
+    else panels.welcome(corpus.count, corpus.samples);
+  } else if (tab === "topics") panels.topics(tree, corpus.outliers, state.topic);
   else if (tab === "selected") {
-    if (state.sentence) panels.sentence(state.sentence, scene.models.map((model) => model.name));
+    if (state.sentence) panels.sentence(state.sentence, corpus.models.map((model) => model.name));
     else panels.selection(state.selection);
   } else {
     try {
-      scene.changed ||= (await ask("api/changed", { count: 100 })).sentences;
-      texts.remember(scene.changed);
-      if (state.tab === "changed") panels.changed(scene.change, scene.changed, scene.models.map((model) => model.name));
+      corpus.changed ||= (await ask("api/changed", { count: 100 })).sentences;
+      texts.remember(corpus.changed);
+      if (state.tab === "changed") panels.changed(corpus.change, corpus.changed, corpus.models.map((model) => model.name));
     } catch (error) { fail(error); }
   }
 }
 
 const context = {
-  colourOf: (topic) => topicColour(topic, dark()),
-  changeColour: (share) => changeColour(share, dark()),
-  topicName,
+  colorOf: (topic) => tree.color(topic, dark()),
+  changeColor: (share) => changeColor(share, dark()),
+  topicName: (topic) => tree.name(topic),
+  topicOf: (topic) => tree.of(topic),
   open,
   pick(topic) {
-    state.topic = topic;
+    state.topic = topic === null ? null : tree.of(topic);
     show("topics");
-    const at = document.querySelector(`[data-topic="${topic}"]`);
+    const at = document.querySelector(`[data-topic="${state.topic}"]`);
     at?.focus({ preventScroll: true });
     at?.scrollIntoView({ block: "nearest" });
+  },
+  mergeTo(count) {
+    tree.cut(count);
+    state.topic = null;
+    focus();
+    paint();
   },
   point(id) { views.forEach((view) => { view.hovered = id; view.drawOver(); }); },
 };
@@ -256,12 +240,12 @@ function press(id, on) {
 }
 
 function buttons() {
-  const models = scene.models.map((model, n) => [n, model.name, n ? "The map of the model to compare with" : "The map of the model"]);
+  const models = corpus.models.map((model, n) => [n, model.name, n ? "Map of the model to compare with" : "Map of the model"]);
   if (models.length > 1) models.push(["both", "Both", "Both maps side by side"]);
   choice("models", models, state.model, (value) => { state.model = value; buttons(); arrange(); });
-  choice("colours", scene.change ? [["topic", "Topics", "Colour by topic"], ["change", "Change", "Colour by how many neighbours changed"]] : [],
-    state.colour, (value) => { state.colour = value; buttons(); paint(); });
-  choice("kinds", scene.kinds.map((kind) => [kind, kind.toUpperCase(), kind === "pca" ? "The two directions of most variance" : "Near stays near"]),
+  choice("colors", corpus.change ? [["topic", "Topics", "Color by topic"], ["change", "Change", "Color by how many neighbors changed"]] : [],
+    state.color, (value) => { state.color = value; buttons(); paint(); });
+  choice("kinds", corpus.kinds.map((kind) => [kind, kind.toUpperCase(), kind === "pca" ? "The two directions of largest variance" : "Keeps neighbors together"]),
     state.kind, (value) => { state.kind = value; buttons(); arrange(); });
 }
 
@@ -313,7 +297,7 @@ function listen() {
     if (event.target.matches("input")) return;
     const keys = {
       "/": () => { $("query").focus(); $("query").select(); },
-      m: () => cycle("models"), c: () => cycle("colours"),
+      m: () => cycle("models"), c: () => cycle("colors"),
       l: () => $("lasso").click(), v: () => events.select(views[0].inView()),
       0: () => views[0].fit(), "?": () => $("keys").showModal(),
     };
@@ -322,16 +306,16 @@ function listen() {
   });
 }
 
-// The better projection is on its way: the points move to it when it is there.
+// Wait for the better projection; the points then move to it.
 async function wait() {
-  $("pending").hidden = !scene.pending;
-  if (!scene.pending) return;
-  $("pending").textContent = scene.pending;
+  $("pending").hidden = !corpus.pending;
+  if (!corpus.pending) return;
+  $("pending").textContent = corpus.pending;
   await new Promise((resolve) => setTimeout(resolve, 1500));
   try {
-    const now = await get("api/scene"), better = now.kinds.find((kind) => !scene.kinds.includes(kind));
-    scene.kinds = now.kinds;
-    scene.pending = now.pending;
+    const now = await get("api/corpus"), better = now.kinds.find((kind) => !corpus.kinds.includes(kind));
+    corpus.kinds = now.kinds;
+    corpus.pending = now.pending;
     if (better) {
       state.kind = better;
       for (const view of views) view.fitted = true;
@@ -347,23 +331,23 @@ async function begin() {
   try { document.documentElement.dataset.theme = localStorage.getItem("theme") || ""; } catch { /* private window */ }
   panels = new Panels($("panel"), context);
   try {
-    [scene, topics] = await Promise.all([get("api/scene"), numbers("api/topics", Int16Array)]);
-    if (scene.change) change = await numbers("api/change", Uint8Array);
+    [corpus, topics] = await Promise.all([get("api/corpus"), numbers("api/topics", Int16Array)]);
+    if (corpus.change) change = await numbers("api/change", Uint8Array);
   } catch (error) { return fail(error); }
-  scene.names = topicNames(scene.topics);
-  state.kind = scene.kinds.at(-1);
-  $("title").textContent = scene.title;
-  document.title = `${scene.title} · clusterns`;
-  $("about").textContent = `${many(scene.count, "sentence")} · ${scene.models.map((model) => model.name).join(" and ")}`;
-  $("tab-changed").hidden = !scene.change;
-  $("app").classList.toggle("comparing", scene.models.length > 1);
-  texts.remember(scene.samples);
+  tree = new TopicTree(corpus.topics, corpus.tree);
+  state.kind = corpus.kinds.at(-1);
+  $("title").textContent = corpus.title;
+  document.title = `${corpus.title} · clusterns`;
+  $("about").textContent = `${many(corpus.count, "sentence")} · ${corpus.models.map((model) => model.name).join(" and ")}`;
+  $("tab-changed").hidden = !corpus.change;
+  $("app").classList.toggle("comparing", corpus.models.length > 1);
+  texts.remember(corpus.samples);
   const legend = [0, 0.25, 0.5, 0.75, 1].map((share) => {
     const box = element("i");
-    box.style.setProperty("--colour", css(changeColour(share, dark())));
+    box.style.setProperty("--color", css(changeColor(share, dark())));
     return box;
   });
-  $("legend").replaceChildren("all neighbours stayed ", ...legend, " all are new");
+  $("legend").replaceChildren("same neighbors ", ...legend, " all new");
   listen();
   buttons();
   await arrange();

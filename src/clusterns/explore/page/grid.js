@@ -1,4 +1,4 @@
-// Which point is under the pointer: points sorted into the cells of a grid, once a map.
+// Finds the point under the pointer: points sorted into the cells of a grid, once per map.
 
 const CELLS = 256;
 
@@ -31,7 +31,7 @@ export class Grid {
     }
   }
 
-  // The nearest point within a radius, or -1; with a list, all points of the neighbourhood go to it.
+  // The nearest point within a radius, or -1; all points within it are added to the list ``around``.
   nearest(x, y, radius, around) {
     let best = -1, least = radius * radius;
     this.within(x - radius, y - radius, x + radius, y + radius, (i) => {

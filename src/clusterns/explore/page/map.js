@@ -1,8 +1,8 @@
-// One map: points under a camera, what lies on top of them, and what the pointer and keys do to it.
+// One map: points under a camera, what is drawn on top of them, and its pointer and keyboard controls.
 
 import { Grid } from "./grid.js";
 import { splat } from "./splat.js";
-import { css } from "./colour.js";
+import { css } from "./color.js";
 
 const MORPH = 700; // milliseconds in which points move to another map
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -20,9 +20,9 @@ export class MapView {
     this.caption = this.box.appendChild(document.createElement("p"));
     this.rename(name);
     this.xy = new Float32Array(0);
-    this.colours = new Uint32Array(0);
+    this.colors = new Uint32Array(0);
     this.faded = null;
-    this.covered = 0; // pixels at the top that buttons lie on
+    this.covered = 0; // pixels at the top covered by buttons
     this.camera = null;
     this.marks = { hits: [], chosen: -1, kept: [], gained: [], lost: [] };
     this.hovered = -1;
@@ -38,7 +38,7 @@ export class MapView {
   rename(name) {
     this.caption.textContent = name;
     this.over.setAttribute("aria-label",
-      `Map of the sentences${name ? `, ${name}` : ""}. Arrows move the cross, Enter opens a sentence.`);
+      `Map of the sentences${name ? `, ${name}` : ""}. Arrow keys move the crosshair, Enter opens a sentence.`);
   }
 
   // ---- what is shown
@@ -46,7 +46,7 @@ export class MapView {
   place(xy, animate) {
     const from = this.xy;
     this.target = xy;
-    this.grid = null; // made when it is first asked for, so that the first picture comes sooner
+    this.grid = null; // made when it is first needed, so that the first picture comes sooner
     this.labelPlaces = null;
     if (!animate || from.length !== xy.length || still()) {
       this.xy = xy;
@@ -64,8 +64,8 @@ export class MapView {
     requestAnimationFrame(step);
   }
 
-  paint(colours, background, ink, labels) {
-    this.colours = colours;
+  paint(colors, background, ink, labels) {
+    this.colors = colors;
     this.background = background;
     this.ink = ink;
     this.labels = labels;
@@ -93,7 +93,7 @@ export class MapView {
     if (this.xy.length && (!this.camera || this.fitted)) this.fit(); else this.draw();
   }
 
-  // The middle 99 % of the points fill the picture: a few far ones do not make the rest small.
+  // The central 99 % of the points fill the picture, so that a few outliers do not shrink the rest.
   fit() {
     const count = this.xy.length / 2, step = Math.max(1, Math.floor(count / 5000)), xs = [], ys = [];
     for (let i = 0; i < count; i += step) {
@@ -129,7 +129,7 @@ export class MapView {
     this.draw();
   }
 
-  // Bring a sentence into view, and move no further than that.
+  // Bring a sentence into view, moving no further than needed.
   show(point) {
     if (!this.camera) return;
     const [x, y] = this.at(this.target[2 * point], this.target[2 * point + 1]), edge = 60 * this.ratio;
@@ -171,17 +171,17 @@ export class MapView {
   }
 
   radius() {
-    const count = this.colours.length, zoomed = this.camera.scale / this.fitScale;
+    const count = this.colors.length, zoomed = this.camera.scale / this.fitScale;
     const base = count > 50000 ? 0.7 : count > 10000 ? 1.1 : count > 2000 ? 1.8 : 2.8;
     return Math.min(7, base * Math.max(1, zoomed) ** 0.45) * this.ratio;
   }
 
   drawUnder() {
-    if (this.colours.length * 2 !== this.xy.length) return;
+    if (this.colors.length * 2 !== this.xy.length) return;
     const { width, height } = this.under, context = this.under.getContext("2d", { alpha: false });
     const image = context.createImageData(width, height), pixels = new Uint32Array(image.data.buffer);
     pixels.fill(this.background);
-    splat(pixels, width, height, this.xy, this.camera, this.colours, this.faded, this.radius(), 0.8);
+    splat(pixels, width, height, this.xy, this.camera, this.colors, this.faded, this.radius(), 0.8);
     context.putImageData(image, 0, 0);
     if (this.ink) this.drawLabels(context);
   }
@@ -216,19 +216,19 @@ export class MapView {
     context.stroke();
   }
 
-  ring(context, point, radius, colour, width) {
+  ring(context, point, radius, color, width) {
     const [x, y] = this.screen(point), r = this.ratio;
     context.beginPath();
     context.arc(x, y, radius * r, 0, 2 * Math.PI);
     context.strokeStyle = this.ink.background;
     context.lineWidth = (width + 2) * r;
     context.stroke();
-    context.strokeStyle = colour;
+    context.strokeStyle = color;
     context.lineWidth = width * r;
     context.stroke();
   }
 
-  // Names of topics above their points, the large ones first, none over another.
+  // Names of topics above their points, the largest first, without overlaps.
   drawLabels(context) {
     if (!this.labels.length || this.target !== this.xy) return;
     this.labelPlaces ||= this.labels.map(({ points }) => {
@@ -243,10 +243,10 @@ export class MapView {
     context.textBaseline = "middle";
     context.lineJoin = "round";
     context.font = `600 ${12 * r}px system-ui, sans-serif`;
-    this.labels.forEach(({ text, colour }, n) => {
+    this.labels.forEach(({ text, color }, n) => {
       if (!this.labelPlaces[n]) return;
       const [middle, edge] = this.at(...this.labelPlaces[n]), y = edge - 11 * r, width = context.measureText(text).width + 14 * r;
-      // A name at the edge is moved in, not cut off.
+      // A name at the edge is moved inside.
       const inside = middle > 0 && middle < this.over.width;
       const x = inside ? Math.min(this.over.width - width / 2, Math.max(width / 2, middle)) : middle;
       const box = [x - width / 2, y - 10 * r, x + width / 2, y + 10 * r];
@@ -257,7 +257,7 @@ export class MapView {
       context.strokeStyle = this.ink.background;
       context.lineWidth = 5 * r;
       context.strokeText(text, x, y);
-      context.fillStyle = css(colour);
+      context.fillStyle = css(color);
       context.fillText(text, x, y);
       context.globalAlpha = 1;
     });
@@ -360,7 +360,7 @@ export class MapView {
     const others = [...this.pointers].filter(([id]) => id !== event.pointerId);
     this.pointers.set(event.pointerId, place);
     if (Math.hypot(place[0] - this.begun.place[0], place[1] - this.begun.place[1]) > 5) this.begun.moved = true;
-    if (others.length) { // two fingers: zoom about the one that rests
+    if (others.length) { // two fingers: zoom around the one that rests
       const rest = others[0][1];
       const [now, then] = [place, before].map((p) => Math.hypot(p[0] - rest[0], p[1] - rest[1]) || 1);
       this.begun.moved = true;

@@ -1,6 +1,6 @@
-// The lists beside the map. Text of the corpus goes in as text, never as html.
+// The lists beside the map. Text of the corpus is inserted as text, never as HTML.
 
-import { css } from "./colour.js";
+import { css } from "./color.js";
 
 export function element(tag, attributes = {}, ...children) {
   const made = document.createElement(tag);
@@ -15,13 +15,13 @@ export function element(tag, attributes = {}, ...children) {
 const many = (count, one, more = `${one}s`) => `${count.toLocaleString("en")} ${count === 1 ? one : more}`;
 export { many };
 
-function dot(colour) {
+function dot(color) {
   const made = element("i", { class: "dot" });
-  made.style.setProperty("--colour", css(colour));
+  made.style.setProperty("--color", css(color));
   return made;
 }
 
-// context: colourOf(topic), topicName(topic), open(id), pick(topic), point(id or -1)
+// context: colorOf(topic), topicName(topic), topicOf(topic), open(id), pick(topic), mergeTo(count), point(id or -1)
 export class Panels {
   constructor(place, context) {
     this.place = place;
@@ -44,7 +44,7 @@ export class Panels {
     event.preventDefault();
   }
 
-  // quiet: the heading above the rows says already what became of them
+  // quiet: the heading above the rows already says whether they are new or lost
   row(sentence, { rank, score, mark, note, quiet } = {}) {
     const { id, text, name, topic } = sentence, { context } = this;
     const marks = { gained: "new", lost: "lost" };
@@ -60,7 +60,7 @@ export class Panels {
         name ? element("code", {}, name) : null,
         element("span", { class: "text", dir: "auto" }, text || "(empty)"),
         element("span", { class: "facts" },
-          dot(context.colourOf(topic)),
+          dot(context.colorOf(topic)),
           element("span", {}, score === undefined ? context.topicName(topic) : score.toFixed(3)),
           marks[mark] && !quiet ? element("b", { class: mark }, marks[mark]) : null,
           note ? element("span", {}, note) : null))));
@@ -74,9 +74,9 @@ export class Panels {
 
   welcome(count, samples) {
     this.fill(
-      element("p", { class: "hint" }, `Type what you are looking for. All ${many(count, "sentence")} are searched, by meaning, as you type.`),
-      samples.length ? element("h2", {}, "Some of them") : null,
-      this.list(samples.map((one) => this.row(one)), "Some sentences"));
+      element("p", { class: "hint" }, `Type what you are looking for. ${many(count, "sentence")} are searched by meaning as you type.`),
+      samples.length ? element("h2", {}, "Examples") : null,
+      this.list(samples.map((one) => this.row(one)), "Example sentences"));
   }
 
   found(answer) {
@@ -86,7 +86,7 @@ export class Panels {
       const rows = model.hits.map((hit, rank) => {
         const there = ranks.get(hit.id);
         const mark = !other || there ? null : n === 0 ? "gained" : "lost";
-        const note = other && there && there !== rank + 1 ? `${there} in the other` : null;
+        const note = other && there && there !== rank + 1 ? `rank ${there} in the other` : null;
         return this.row(hit, { rank: rank + 1, score: hit.score, mark, note });
       });
       const list = this.list(rows, `Found with ${model.name}`);
@@ -97,35 +97,52 @@ export class Panels {
 
   // ---- topics
 
-  topics(topics, nowhere, shown) {
-    const largest = Math.max(1, ...topics.map((topic) => topic.size));
-    this.fill(
-      element("p", { class: "hint" }, `${many(topics.length, "topic")}, found without labels. `
-        + `${many(nowhere, "sentence")} ${nowhere === 1 ? "belongs" : "belong"} to none.`),
-      element("ol", { class: "rows topics" }, ...topics.map((topic) => this.topic(topic, largest, shown))),
-      nowhere ? element("ol", { class: "rows topics" }, this.nowhere(nowhere, shown)) : null);
+  topics(tree, outliers, shown) {
+    const lists = element("div"), hint = element("p", { class: "hint" });
+    const fill = () => {
+      const largest = Math.max(1, ...tree.list.map((topic) => topic.size));
+      hint.textContent = `${many(tree.count, "topic")}, found without labels. `
+        + `${many(outliers, "sentence")} ${outliers === 1 ? "has" : "have"} no topic.`;
+      lists.replaceChildren(
+        element("ol", { class: "rows topics" }, ...tree.list.map((topic) => this.topic(topic, largest, shown))),
+        ...(outliers ? [element("ol", { class: "rows topics" }, this.outliers(outliers, shown))] : []));
+    };
+    const all = tree.topics.length;
+    const slider = element("input", { type: "range", min: 1, max: all, value: tree.count, "aria-label": "Number of topics",
+      oninput: () => { shown = null; this.context.mergeTo(Number(slider.value)); fill(); } });
+    fill();
+    this.fill(hint, all > 2 ? element("label", { class: "merge" }, "Merge similar topics", slider) : null, lists);
   }
 
   topic(topic, largest, shown) {
     const open = shown === topic.id, bar = element("span", { class: "bar" });
     bar.style.setProperty("--share", topic.size / largest);
-    bar.style.setProperty("--colour", css(this.context.colourOf(topic.id)));
+    bar.style.setProperty("--color", css(this.context.colorOf(topic.id)));
     return element("li", {},
       element("button", { class: "row", "aria-expanded": String(open), "data-topic": topic.id,
         onclick: () => this.context.pick(open ? null : topic.id) },
       element("span", { class: "body" },
-        element("span", { class: "text", dir: "auto" }, dot(this.context.colourOf(topic.id)), topic.words.slice(0, 6).join(" · ") || "(no words)"),
+        element("span", { class: "text", dir: "auto" }, dot(this.context.colorOf(topic.id)), topic.words.slice(0, 6).join(" · ") || "(no keywords)"),
         bar,
         element("span", { class: "facts" }, element("span", {}, many(topic.size, "sentence")),
-          element("span", { title: "Mean cosine of its sentences with its middle" }, `tightness ${topic.tightness.toFixed(2)}`)))),
-      open ? this.list(topic.examples.map((one) => this.row(one)), "Central sentences") : null);
+          topic.parts.length > 1 ? element("span", {}, `${topic.parts.length} topics merged`)
+            : element("span", { title: "Mean cosine of its sentences with their centroid" }, `cohesion ${topic.cohesion.toFixed(2)}`)))),
+      open ? this.examples(topic) : null);
   }
 
-  nowhere(count, shown) {
+  // The central sentences of a topic; of a merged one, a heading and a few for each of its parts.
+  examples({ parts }) {
+    const few = parts.length > 1 ? 3 : undefined;
+    return element("div", { class: "parts" }, ...parts.flatMap((part) => [
+      few ? element("h2", { dir: "auto" }, part.words.slice(0, 4).join(" · ") || "(no keywords)") : null,
+      this.list(part.examples.slice(0, few).map((one) => this.row(one)), "Central sentences")]).filter(Boolean));
+  }
+
+  outliers(count, shown) {
     const open = shown === -1;
     return element("li", {}, element("button", { class: "row", "aria-expanded": String(open), "data-topic": -1,
       onclick: () => this.context.pick(open ? null : -1) },
-    element("span", { class: "body" }, element("span", { class: "text" }, dot(this.context.colourOf(-1)), "belongs nowhere"),
+    element("span", { class: "body" }, element("span", { class: "text" }, dot(this.context.colorOf(-1)), this.context.topicName(-1)),
       element("span", { class: "facts" }, many(count, "sentence")))));
   }
 
@@ -134,20 +151,20 @@ export class Panels {
   changed(change, sentences, names) {
     const most = Math.max(1, ...change.histogram);
     const bars = element("div", { class: "histogram", role: "img",
-      "aria-label": `Sentences by how many of ${change.k} neighbours stayed: ${change.histogram.join(", ")}` },
-    ...change.histogram.map((count, kept) => {
-      const bar = element("span", { title: `${kept} of ${change.k} stayed: ${many(count, "sentence")}` }, element("i"), element("em", {}, String(kept)));
+      "aria-label": `Sentences by number of shared neighbors, 0 to ${change.k}: ${change.histogram.join(", ")}` },
+    ...change.histogram.map((count, shared) => {
+      const bar = element("span", { title: `${shared} of ${change.k} shared: ${many(count, "sentence")}` }, element("i"), element("em", {}, String(shared)));
       bar.style.setProperty("--share", count / most);
-      bar.style.setProperty("--colour", css(this.context.changeColour(1 - kept / change.k)));
+      bar.style.setProperty("--color", css(this.context.changeColor(1 - shared / change.k)));
       return bar;
     }));
     this.fill(
-      element("p", { class: "hint" }, `Of the ${change.k} nearest neighbours that a sentence has with ${names[1]}, `
-        + `${change.kept.toFixed(1)} are still among the ${change.k} nearest with ${names[0]}, on average.`),
+      element("p", { class: "hint" }, `On average, ${change.shared.toFixed(1)} of a sentence's ${change.k} nearest neighbors are the same `
+        + `with ${names[0]} and ${names[1]}.`),
       bars,
-      element("p", { class: "axis" }, "neighbours that stayed"),
-      element("h2", {}, "Where most changed"),
-      this.list(sentences.map((one) => this.row(one, { note: `${one.kept} of ${change.k} stayed` })), "Most changed"));
+      element("p", { class: "axis" }, "shared neighbors per sentence"),
+      element("h2", {}, "Changed most"),
+      this.list(sentences.map((one) => this.row(one, { note: `${one.shared} of ${change.k} shared` })), "Sentences that changed most"));
   }
 
   // ---- selected
@@ -155,18 +172,18 @@ export class Panels {
   sentence(answer, names) {
     const [first, second] = answer.models;
     const chip = element("button", { class: "chip", onclick: () => this.context.pick(answer.topic) },
-      dot(this.context.colourOf(answer.topic)), this.context.topicName(answer.topic));
+      dot(this.context.colorOf(answer.topic)), this.context.topicName(answer.topic));
     const parts = [element("article", { class: "sentence" },
       answer.name ? element("code", {}, answer.name) : null,
       element("p", { dir: "auto", tabindex: 0 }, answer.text || "(empty)"), chip)];
     if (!second) {
-      parts.push(element("h2", {}, "Nearest"), this.list(first.hits.map((hit, n) => this.row(hit, { rank: n + 1, score: hit.score })), "Nearest"));
+      parts.push(element("h2", {}, "Nearest neighbors"), this.list(first.hits.map((hit, n) => this.row(hit, { rank: n + 1, score: hit.score })), "Nearest"));
     } else {
       const of = (model, mark) => model.hits.filter((hit) => hit.mark === mark);
       for (const [title, hits, mark] of [
-        [`New with ${names[0]}`, of(first, "gained"), "gained"],
-        [`Near with both`, of(first, "kept"), "kept"],
-        [`No longer near (${names[1]})`, of(second, "lost"), "lost"],
+        [`Only with ${names[0]}`, of(first, "gained"), "gained"],
+        ["With both models", of(first, "kept"), "kept"],
+        [`Only with ${names[1]}`, of(second, "lost"), "lost"],
       ]) {
         if (hits.length) parts.push(element("h2", { class: mark }, `${title} · ${hits.length}`),
           this.list(hits.map((hit) => this.row(hit, { score: hit.score, mark, quiet: true })), title));
@@ -179,11 +196,17 @@ export class Panels {
     this.fill(
       element("h2", {}, many(answer.count, "sentence")),
       answer.words.length ? element("p", { class: "words", dir: "auto" }, answer.words.join(" · ")) : null,
-      element("p", { class: "chips" }, ...answer.topics.map(({ topic, count }) =>
+      element("p", { class: "chips" }, ...this.byTopic(answer.topics).map(([topic, count]) =>
         element("button", { class: "chip", onclick: () => this.context.pick(topic) },
-          dot(this.context.colourOf(topic)), `${this.context.topicName(topic)} · ${count.toLocaleString("en")}`))),
+          dot(this.context.colorOf(topic)), `${this.context.topicName(topic)} · ${count.toLocaleString("en")}`))),
       this.list(answer.sentences.map((one) => this.row(one)), "Selected sentences"),
       answer.count > answer.sentences.length ? element("p", { class: "hint" }, `and ${many(answer.count - answer.sentences.length, "more", "more")}`) : null);
+  }
+
+  byTopic(counts) {
+    const sums = new Map();
+    for (const { topic, count } of counts) sums.set(this.context.topicOf(topic), (sums.get(this.context.topicOf(topic)) || 0) + count);
+    return [...sums].sort((a, b) => b[1] - a[1]);
   }
 
   message(text) {

@@ -1,4 +1,4 @@
-// Colours of topics: equally light, far apart in hue, the same on every visit.
+// Colors of topics: equally light, far apart in hue, and the same on every visit.
 
 // OKLCH to 8-bit sRGB.
 function rgb(lightness, chroma, hue) {
@@ -22,15 +22,15 @@ export const packed = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>
 
 const GOLDEN = Math.PI * (3 - Math.sqrt(5));
 
-export function topicColour(topic, dark) {
+export function topicColor(topic, dark) {
   if (topic < 0) return dark ? [84, 88, 102] : [188, 190, 199];
   const ring = topic % 3;
   const lightness = (dark ? 0.76 : 0.62) + [0, 0.07, -0.07][ring];
   return rgb(lightness, [0.15, 0.12, 0.14][ring], 4.9 + topic * GOLDEN);
 }
 
-// From "stayed" (grey blue) over violet to "all new" (warm).
-export function changeColour(share, dark) {
+// From "same" (grayish blue) over violet to "all new" (warm).
+export function changeColor(share, dark) {
   const t = Math.min(1, Math.max(0, share));
   const lightness = dark ? 0.45 + 0.35 * t : 0.85 - 0.27 * t;
   return rgb(lightness, 0.02 + 0.17 * t, 4.6 + 2.2 * t);
