@@ -19,7 +19,7 @@ from clusterns.corpus.columns import Columns
 from clusterns.corpus.sources import check_sources, find_sources, told_columns
 from clusterns.errors import UserError
 from clusterns.explore.export import check_table_file
-from clusterns.files import cache_folder, atomic_file
+from clusterns.files import atomic_file, cache_folder
 from clusterns.training.folder import RunFolder
 from clusterns.vectors.manifest import COMPLETE, MANIFEST
 from clusterns.vectors.place import check_model
