@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import alternate, description, wikipedia
-from clusterns.corpus.prepare import prepare_corpus
+from clusterns.data.corpus import prepare_corpus
 from clusterns.vectors.embed import Embedder
 from clusterns.vectors.models import load_model
 

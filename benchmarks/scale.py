@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import RESULTS, description
-from clusterns.corpus.cleaning import MAX_CHARS
-from clusterns.corpus.prepare import prepare_corpus
+from clusterns.data.clean import MAX_CHARS
+from clusterns.data.corpus import prepare_corpus
 from clusterns.files import atomic_file, read_json, write_json
 from clusterns.training.callbacks import read_metrics
 

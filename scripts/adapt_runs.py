@@ -199,7 +199,7 @@ def dbpedia() -> list[tuple[str, str]]:
 @cache
 def docstrings() -> tuple[list[str], list[int], Callable[[Encode], dict[str, float]]]:
     """Sentences of docstrings, and the retrieval of held-out ones that the quickstart proves with."""
-    from clusterns.corpus.docstrings import docstring_corpus
+    from clusterns.data.docstrings import docstring_corpus
 
     objects = docstring_corpus(progress=False).objects
     explained = objects.filter(lambda row: len(row["rest"]) > 0)

@@ -10,8 +10,8 @@ import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformerModelCardData
 
-from clusterns.corpus.docstrings import DocstringCorpus, DocstringReport
-from clusterns.corpus.prepare import Corpus, CorpusReport
+from clusterns.data.corpus import Corpus, CorpusReport
+from clusterns.data.docstrings import DocstringCorpus, DocstringReport
 from clusterns.encoder.base import load_base
 from clusterns.errors import UserError
 from clusterns.quickstart import run as quickstart_module

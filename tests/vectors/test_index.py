@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
+from clusterns.data.in_memory import InMemorySource
 from clusterns.errors import UserError
 from clusterns.vectors import index as index_module
 from clusterns.vectors.encode import encode_corpus
-from clusterns.vectors.given import GivenTexts
 from clusterns.vectors.index import Index
 from clusterns.vectors.models import load_model
 from clusterns.vectors.nearest import unit
@@ -62,7 +62,7 @@ def test_a_build_that_was_stopped_goes_on(
     texts: list[str], model: SentenceTransformer, tmp_path: Path
 ) -> None:
     settings = EncodeSettings(shard_size=40)
-    given = GivenTexts.of(texts)
+    given = InMemorySource.of(texts)
     encode_corpus(given, model, tmp_path, settings, share=Share(0, 2), progress=False)
     with pytest.raises(UserError, match="is not complete: go on"):
         Index.open(tmp_path)

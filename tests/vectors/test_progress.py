@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clusterns.corpus.sources import FileSource
+from clusterns.data.sources import FileSource
 from clusterns.vectors.progress import Progress
 from clusterns.vectors.settings import Share
 

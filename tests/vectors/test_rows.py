@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from clusterns.corpus.columns import Columns
-from clusterns.corpus.sources import find_sources
+from clusterns.data.columns import Columns
+from clusterns.data.sources import find_sources
 from clusterns.errors import UserError
 from clusterns.vectors.rows import tables
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from clusterns.api.plan import Trained, TrainingPlan, plan_training
-from clusterns.corpus.columns import Columns
-from clusterns.corpus.sources import FileSource, find_sources
+from clusterns.data.columns import Columns
+from clusterns.data.sources import FileSource, find_sources
 from clusterns.encoder.locate import is_sentence_transformer, resolve_base
 from clusterns.errors import UserError
 from clusterns.methods.adapting import AdaptingSettings

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clusterns.console import hushed
-from clusterns.corpus.sources import check_sources
+from clusterns.data.sources import check_sources
 from clusterns.errors import UserError
 from clusterns.settings import validated
 from clusterns.vectors.manifest import read_manifest

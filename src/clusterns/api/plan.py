@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from clusterns.api.beforehand import say_base, say_documents, say_truncation
 from clusterns.console import hushed, say
-from clusterns.corpus.columns import NO_DOCUMENTS_TO_PAIR, Columns
-from clusterns.corpus.sources import check_sources
+from clusterns.data.columns import NO_DOCUMENTS_TO_PAIR, Columns
+from clusterns.data.sources import check_sources
 from clusterns.encoder.locate import INCLUDED, MINIBERT, resolve_base
 from clusterns.errors import UserError
 from clusterns.evaluation.data.own import check_own
@@ -165,8 +165,8 @@ class TrainingPlan:
 
     def _text(self, quiet: bool) -> tuple[Dataset, Dataset, dict[str, Any]]:
         """The rows for training, those kept out, and facts for the record."""
-        from clusterns.corpus.heldout import sampled, split_rows
-        from clusterns.corpus.prepare import prepare_corpus
+        from clusterns.data.corpus import prepare_corpus
+        from clusterns.data.split import split_rows, subsample
         from clusterns.training.processes import first_process_does
         from clusterns.training.run import check_batches
 
@@ -181,7 +181,7 @@ class TrainingPlan:
             say_documents(self.recipe)
         get_method(self.recipe.method).check_text(text.dataset)
         rows, heldout = split_rows(text.dataset, self.recipe.heldout, self.recipe.seed)
-        rows = sampled(rows, self.recipe.max_sentences, self.recipe.seed)
+        rows = subsample(rows, self.recipe.max_sentences, self.recipe.seed)
         check_batches(self.recipe, len(rows))
         say_truncation(self.recipe, heldout["text"][:])
         facts = {
@@ -195,7 +195,7 @@ class TrainingPlan:
 
     def _fingerprint_of_general(self) -> str:
         """What tells the general text of an adaptation apart, where it is the user's own."""
-        from clusterns.corpus.prepare import prepare_corpus
+        from clusterns.data.corpus import prepare_corpus
 
         general = getattr(self.recipe, "general", "")
         return f" {prepare_corpus([general], progress=False).fingerprint}" if general else ""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clusterns.console import hushed, say
-from clusterns.corpus.sources import check_sources
+from clusterns.data.sources import check_sources
 from clusterns.errors import UserError
 from clusterns.files import cache_folder
 from clusterns.settings import validated
@@ -173,7 +173,7 @@ class SearchPlan:
 
     def _embedded(self, model: SentenceTransformer) -> Index:
         """Text of the user's own: its vectors are kept in the cache, by model and content."""
-        from clusterns.corpus.sources import find_sources
+        from clusterns.data.sources import find_sources
         from clusterns.vectors.encode import content_of, encode_corpus
         from clusterns.vectors.fingerprint import fingerprint
         from clusterns.vectors.index import Index

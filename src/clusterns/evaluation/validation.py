@@ -9,7 +9,7 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
-from clusterns.corpus.documents import documents_of
+from clusterns.data.documents import documents_of
 from clusterns.encoder.base import load_base
 from clusterns.errors import UserError
 from clusterns.evaluation.adaptation import AdaptationEvaluator

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clusterns.console import say
-from clusterns.corpus.columns import Columns
-from clusterns.corpus.sources import check_sources, find_sources, told_columns
+from clusterns.data.columns import Columns
+from clusterns.data.sources import check_sources, describe_columns, find_sources
 from clusterns.errors import UserError
 from clusterns.explore.export import check_table_file
 from clusterns.files import atomic_file, cache_folder
@@ -236,7 +236,7 @@ def read_texts(
 
 def _lines(corpus: Sequence[str], column: str | None) -> Iterator[str | None]:
     sources, columns = find_sources(corpus), Columns(column)
-    for told in told_columns(sources, columns):
+    for told in describe_columns(sources, columns):
         say(told)
     for source in sources:
         for batch in source.rows(columns, lambda _: None):
@@ -247,17 +247,17 @@ def cached_index(
     model: SentenceTransformer, name: str, texts: Sequence[str], names: Sequence[str] | None = None
 ) -> Index:
     """The index of texts with a model, in the cache folder."""
+    from clusterns.data.in_memory import InMemorySource
     from clusterns.vectors.fingerprint import fingerprint
-    from clusterns.vectors.given import GivenTexts
 
-    identity = GivenTexts.of(texts, names).identity()
+    identity = InMemorySource.of(texts, names).identity()
     folder = cache_folder("vectors") / f"{fingerprint(model)[:16]}-{identity[:16]}"
     return _build_index(folder, model, name, texts, names)
 
 
 def run_index(run: Path, model: SentenceTransformer, loading: Loading | None = None) -> Index:
     """The index of a run's corpus, in the run folder; ``loading`` says how the model was opened."""
-    from clusterns.corpus.prepare import prepare_corpus
+    from clusterns.data.corpus import prepare_corpus
     from clusterns.vectors.index import Index
 
     folder = run / INDEX

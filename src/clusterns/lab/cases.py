@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from clusterns.console import say
-from clusterns.corpus.prepare import prepare_corpus
+from clusterns.data.corpus import prepare_corpus
 from clusterns.explore.corpus import cached_index
 from clusterns.explore.topics import find_topics
 from clusterns.lab.cells import Cell

@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from clusterns.corpus.sources import check_sources
+from clusterns.data.sources import check_sources
 from clusterns.encoder.locate import MINIBERT, identity_of_base, resolve_base
 from clusterns.errors import UserError
 from clusterns.evaluation.data.catalogue import VARIABLE

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from clusterns.corpus.taken import taken
+from clusterns.data.split import select_texts
 from clusterns.errors import UserError
 from clusterns.losses.choices import FalseNegatives, HardNegatives, Variant
 from clusterns.methods.method import Context, Method
@@ -94,7 +94,7 @@ class ClusteringSettings(Recipe):
 
         def corpus_vectors() -> Any:
             rows = (i * len(context.texts) // count for i in range(count))
-            return context.embed(taken(context.texts, rows))
+            return context.embed(select_texts(context.texts, rows))
 
         return make_clustering(
             context.model.get_embedding_dimension() or 0,

@@ -53,7 +53,7 @@ class Documents(Mapped):
 
     def check_text(self, dataset: Dataset) -> None:
         """There must be documents of several sentences."""
-        from clusterns.corpus.documents import documents_of
+        from clusterns.data.documents import documents_of
 
         documents = documents_of(dataset)
         if documents is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from clusterns.corpus.taken import taken
+from clusterns.data.split import select_texts
 from clusterns.encoder.settings import Average
 from clusterns.methods.method import Method
 from clusterns.methods.recipe import ContrastiveSettings, Recipe, TrainingSettings
@@ -48,7 +48,7 @@ class FittedSettings(UntrainedSettings):
         """The sentences of the fit."""
         if self.fit_sentences is None or self.fit_sentences >= len(texts):
             return texts
-        return taken(
+        return select_texts(
             texts, (i * len(texts) // self.fit_sentences for i in range(self.fit_sentences))
         )
 

@@ -40,7 +40,7 @@ def _words(base: str | None, count: int, seed: int) -> list[str]:
 
 def _lines(file: str) -> tuple[list[str], list[str]]:
     """The distinct lines of a file: those to learn from, and those to measure on."""
-    from clusterns.corpus.prepare import prepare_corpus
+    from clusterns.data.corpus import prepare_corpus
 
     texts = list(prepare_corpus([file], progress=False).dataset["text"][:])
     if len(texts) < 20:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pydantic import Field
 
-from clusterns.corpus.taken import taken
+from clusterns.data.split import select_texts
 from clusterns.methods.adapting import Adapting, AdaptingSettings
 from clusterns.methods.fitted import UntrainedSettings
 from clusterns.methods.general import replayed_text
@@ -68,7 +68,7 @@ class Mapped(Adapting):
         general = replayed_text(recipe.general, recipe.base, wanted, recipe.seed)
         # A model that cuts its vectors is mapped whole: each number of a vector has its own column.
         with context.model.truncate_embeddings(None):
-            texts = [*taken(context.texts, range(own)), *general]
+            texts = [*select_texts(context.texts, range(own)), *general]
             vectors = unit(context.embed(texts, progress=not context.quiet).float().cpu().numpy())
         drawn = np.random.default_rng(recipe.seed).permutation(own)[: recipe.landmarks]
         local = fitted_map(

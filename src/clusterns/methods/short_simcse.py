@@ -27,7 +27,7 @@ def short_simcse(context: Context, steps: int, path: Path) -> None:
     from transformers import PrinterCallback, ProgressCallback
 
     from clusterns.console import bar, say
-    from clusterns.corpus.taken import taken
+    from clusterns.data.split import select_texts
     from clusterns.encoder.base import without_training_parts
     from clusterns.encoder.dropout import has_dropout, set_dropout
     from clusterns.encoder.randomness import kept_random_state
@@ -53,7 +53,7 @@ def short_simcse(context: Context, steps: int, path: Path) -> None:
     drawn = torch.randperm(
         len(context.texts), generator=torch.Generator().manual_seed(recipe.seed)
     )[:count]
-    rows = Dataset.from_dict({"text": taken(context.texts, sorted(drawn.tolist()))})
+    rows = Dataset.from_dict({"text": select_texts(context.texts, sorted(drawn.tolist()))})
     with tempfile.TemporaryDirectory() as scratch, kept_random_state(model.device):
         args = SentenceTransformerTrainingArguments(
             output_dir=scratch,

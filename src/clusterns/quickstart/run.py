@@ -9,8 +9,8 @@ from typing import Any
 from sentence_transformers import SentenceTransformer
 
 from clusterns.console import answers, say
-from clusterns.corpus.docstrings import docstring_corpus
-from clusterns.corpus.heldout import split_heldout
+from clusterns.data.docstrings import docstring_corpus
+from clusterns.data.split import split_heldout
 from clusterns.encoder.base import load_base, resolve_base
 from clusterns.evaluation.scores.halves import HalvesEvaluator
 from clusterns.files import write_json

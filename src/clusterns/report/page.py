@@ -14,8 +14,8 @@ from markupsafe import Markup
 from sentence_transformers import SentenceTransformer
 
 from clusterns.console import say
-from clusterns.corpus.heldout import heldout_sentences
-from clusterns.corpus.prepare import prepare_corpus
+from clusterns.data.corpus import prepare_corpus
+from clusterns.data.split import heldout_sentences
 from clusterns.errors import UserError
 from clusterns.evaluation.data.find import EvaluationData
 from clusterns.evaluation.data.own import read_scored_pairs

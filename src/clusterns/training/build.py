@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import set_seed
 
 from clusterns.console import bar
-from clusterns.corpus.document_pairs import document_pairs
+from clusterns.data.documents import document_pairs
 from clusterns.encoder.base import (
     is_sentence_transformer,
     load_tokenizer,

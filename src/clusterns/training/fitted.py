@@ -12,7 +12,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 from transformers import set_seed
 
-from clusterns.corpus.documents import documents_of
+from clusterns.data.documents import documents_of
 from clusterns.encoder.base import resolve_base
 from clusterns.errors import UserError
 from clusterns.files import atomic_folder, recover_folder

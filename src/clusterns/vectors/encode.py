@@ -12,8 +12,9 @@ import pyarrow as pa
 from sentence_transformers import SentenceTransformer
 
 from clusterns.console import say
-from clusterns.corpus.columns import Columns
-from clusterns.corpus.sources import Source, find_sources, told_columns
+from clusterns.data.columns import Columns
+from clusterns.data.in_memory import InMemorySource
+from clusterns.data.sources import Source, describe_columns, find_sources
 from clusterns.errors import UserError
 from clusterns.locks import locked
 from clusterns.record import library_versions
@@ -25,7 +26,6 @@ from clusterns.vectors.devices import (
     text_encoder,
 )
 from clusterns.vectors.fingerprint import fingerprint
-from clusterns.vectors.given import GivenTexts
 from clusterns.vectors.manifest import (
     COMPLETE,
     CorpusFacts,
@@ -60,7 +60,7 @@ class EncodeReport:
 
 
 def encode_corpus(
-    corpus: Sequence[str] | GivenTexts,
+    corpus: Sequence[str] | InMemorySource,
     model: SentenceTransformer,
     output: Path,
     settings: EncodeSettings | None = None,
@@ -90,7 +90,7 @@ def encode_corpus(
         progress: whether to show a bar.
     """
     settings, share = settings or EncodeSettings(), share or Share()
-    if isinstance(corpus, GivenTexts):
+    if isinstance(corpus, InMemorySource):
         sources: Sequence[Source] = [corpus]
         settings = settings.model_copy(
             update={"column": corpus.columns.text, "id_column": corpus.columns.id}
@@ -100,7 +100,7 @@ def encode_corpus(
         sources, names = find_sources(corpus), list(corpus)
         _refuse_inside(corpus, output)
     columns = Columns(settings.column, settings.id_column)
-    for told in told_columns(sources, columns) if progress else ():
+    for told in describe_columns(sources, columns) if progress else ():
         say(told)
     asked = Manifest(
         model=ModelFacts(

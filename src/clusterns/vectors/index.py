@@ -12,6 +12,7 @@ import pyarrow as pa
 from sentence_transformers import SentenceTransformer
 
 from clusterns.console import bar, say
+from clusterns.data.in_memory import InMemorySource
 from clusterns.errors import UserError
 from clusterns.files import atomic_folder, read_json, write_json
 from clusterns.locks import locked
@@ -19,7 +20,6 @@ from clusterns.vectors.approximate import InvertedFile, is_installed
 from clusterns.vectors.encode import encode_corpus
 from clusterns.vectors.fingerprint import fingerprint
 from clusterns.vectors.folder import VectorFolder
-from clusterns.vectors.given import GivenTexts
 from clusterns.vectors.hits import Hit, one_a_text
 from clusterns.vectors.manifest import COMPLETE, MANIFEST
 from clusterns.vectors.nearest import Rows, Vectors, all_nearest, nearest, unit
@@ -93,7 +93,7 @@ class Index:
             devices: where to embed, a process each; by default the device of the model.
             progress: whether to show bars, on a terminal.
         """
-        given = GivenTexts.of(texts, names)
+        given = InMemorySource.of(texts, names)
         encode_corpus(
             given, model, folder, name=model_name, loading=loading, batch_size=batch_size,
             devices=devices or [str(model.device)], progress=progress,
@@ -133,7 +133,7 @@ class Index:
             raise UserError(
                 f"give names to the new texts if and only if those in {self.folder} do."
             )
-        given = GivenTexts.of(texts, names)
+        given = InMemorySource.of(texts, names)
         key = given.identity()[:12]
         known = sorted(self.folder.glob("added-*"))
         part = next(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from clusterns.console import bar
-from clusterns.corpus.sources import Source
+from clusterns.data.sources import Source
 from clusterns.vectors.settings import Share
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from clusterns.corpus.columns import Columns
-from clusterns.corpus.sources import Source
+from clusterns.data.columns import Columns
+from clusterns.data.sources import Source
 from clusterns.errors import UserError
 
 LONGEST_ID = 1000  # characters; more is the text itself, taken for an id by mistake

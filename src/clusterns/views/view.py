@@ -9,7 +9,7 @@ from typing import Any
 
 import regex
 
-from clusterns.corpus.sentences import UNSPACED
+from clusterns.data.sentences import UNSPACED
 from clusterns.views.template import Template
 
 _UNSPACED, _LETTER, _WORD = map(regex.compile, (UNSPACED, r"\p{L}", r"\S+ ?"))

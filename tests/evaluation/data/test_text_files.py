@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from clusterns.corpus.columns import Column
+from clusterns.data.columns import Column
 from clusterns.errors import UserError
 from clusterns.evaluation.data.text_files import named_columns, read_lines, read_table
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from clusterns.corpus.columns import Column
+from clusterns.data.columns import Column
 from clusterns.errors import UserError
 from clusterns.evaluation.data.sets import LabelledTexts, Retrieval, ScoredPairs
 from clusterns.evaluation.data.text_files import check_table, named_columns, read_table

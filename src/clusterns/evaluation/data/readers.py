@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from clusterns.corpus.columns import Column
-from clusterns.corpus.delimited import Delimited
+from clusterns.data.columns import Column
+from clusterns.data.delimited import Delimited
 from clusterns.errors import UserError
 from clusterns.evaluation.data.own import number_labels
 from clusterns.evaluation.data.sets import LabelledTexts, ScoredPairs, TransferTask

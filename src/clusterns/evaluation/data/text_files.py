@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from clusterns.console import say
-from clusterns.corpus.columns import Column
-from clusterns.corpus.kinds import is_light
-from clusterns.corpus.lines import text_lines
-from clusterns.corpus.sources import readable
-from clusterns.corpus.tables import open_table
+from clusterns.data.columns import Column
+from clusterns.data.kinds import is_light
+from clusterns.data.lines import text_lines
+from clusterns.data.sources import readable
+from clusterns.data.tables import open_table
 from clusterns.errors import UserError
 
 

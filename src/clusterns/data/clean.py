@@ -1,0 +1,112 @@
+"""Which lines count as a sentence, and which were seen before."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pandas.util import hash_array
+
+from clusterns.data.sentences import UNSPACED
+
+# One word is no sentence ("Notes", "1980s"), but two may be a title or a query, and lines of two or
+# three words are 7 % of SimCSE's own training file.
+MIN_WORDS = 2
+# About what an encoder of 512 tokens can read at all; a longer line is a document.
+MAX_CHARS = 2000
+
+# Soft hyphen, zero-width space, word joiner, byte-order mark: invisible, and two lines that differ
+# in them only are the same sentence. The zero-width joiners stay: they carry meaning in many
+# scripts. Normal forms (NFC) are left alone too: that is the tokenizer's business.
+_INVISIBLE = r"\x{AD}\x{200B}\x{2060}\x{FEFF}"
+_DAMAGED = r"\p{Co}\x{FFFD}\x00-\x08\x0E-\x1F\x7F-\x9F"
+# Nearly every line has only letters and single blanks: rows are rewritten only where this is found.
+_ODD_BLANK = r"\p{Cc}\p{Zl}\p{Zp}\x{A0}\x{1680}\x{2000}-\x{200A}\x{202F}\x{205F}\x{3000}"
+_ODD = f"[{_INVISIBLE}{_DAMAGED}{_ODD_BLANK}]|  "
+
+
+def clean(
+    texts: pa.Array, *, min_words: int = MIN_WORDS, max_chars: int = MAX_CHARS
+) -> tuple[pa.Array, NDArray[np.bool_], Counter[str]]:
+    """Normalise blanks and control characters, and keep what can be a sentence.
+
+    Returns the kept rows in their order; for every row whether it was kept; and counts: ``read``, and
+    what was dropped as ``empty``, ``not_text`` (no letter at all, or one character in ten is damaged),
+    ``too_short``, ``too_long``.
+    """
+    texts = pc.fill_null(texts, "")
+    odd = pc.match_substring_regex(texts, _ODD)
+    odd_texts = texts.filter(odd)
+    damaged = np.zeros(len(texts), dtype=np.int64)
+    damaged[_numpy(odd)] = _numpy(pc.count_substring_regex(odd_texts, f"[{_DAMAGED}]"))
+    texts = pc.utf8_trim(pc.replace_with_mask(texts, odd, _normalise(odd_texts)), " ")
+
+    length = _numpy(pc.utf8_length(texts))
+    short = _numpy(pc.count_substring(texts, " ")) + 1 < min_words
+    unspaced = _numpy(pc.count_substring_regex(texts.filter(short), UNSPACED))
+    short[short] = unspaced < min_words
+    no_letter = ~_numpy(pc.match_substring_regex(texts, r"\p{L}"))
+
+    counts = Counter(read=len(texts))
+    keep = np.ones(len(texts), dtype=bool)
+    for reason, dropped in (
+        ("empty", length == 0),
+        ("not_text", no_letter | (damaged * 10 > length)),
+        ("too_short", short),
+        ("too_long", length > max_chars),
+    ):
+        counts[reason] = int((keep & dropped).sum())
+        keep &= ~dropped
+    return texts.filter(keep), keep, counts
+
+
+def _normalise(texts: pa.Array) -> pa.Array:
+    visible = pc.replace_substring_regex(texts, f"[{_INVISIBLE}]+", "")
+    return pc.replace_substring_regex(visible, r"[\p{Z}\p{Cc}]+", " ")
+
+
+def _numpy(array: pa.Array) -> np.ndarray:
+    return array.to_numpy(zero_copy_only=False)
+
+
+def hashes(texts: pa.Array) -> NDArray[np.uint64]:
+    """Hash each text to 64 bits, the same ones everywhere."""
+    return hash_array(texts.to_numpy(zero_copy_only=False), categorize=False)
+
+
+class SeenTexts:
+    """The 64-bit hashes of all texts so far: 8 bytes a text, at most some 20 while runs are merged.
+
+    They live in sorted runs, each more than twice as long as the next, as in a log-structured merge
+    tree: a batch is looked up in a few runs, and a hash is moved only a few times in its life.
+    Two different texts share a hash with a chance of 1 in 100,000 over 20 million lines.
+    """
+
+    def __init__(self) -> None:
+        self._runs: list[NDArray[np.uint64]] = []
+
+    def __len__(self) -> int:
+        return sum(map(len, self._runs))
+
+    def add(self, texts: pa.Array) -> NDArray[np.bool_]:
+        """Remember ``texts``; true for each one that was not there before, neither here nor above."""
+        hashed = hashes(texts)
+        distinct, first = np.unique(hashed, return_index=True)
+        new = np.ones(len(distinct), dtype=bool)
+        for run in self._runs:
+            nearest = np.minimum(np.searchsorted(run, distinct), len(run) - 1)
+            new &= run[nearest] != distinct
+        if new.any():
+            self._append(distinct[new])
+        is_new = np.zeros(len(hashed), dtype=bool)
+        is_new[first[new]] = True
+        return is_new
+
+    def _append(self, run: NDArray[np.uint64]) -> None:
+        while self._runs and len(self._runs[-1]) <= 2 * len(run):
+            run = np.concatenate([self._runs.pop(), run])
+            run.sort(kind="stable")  # merges two sorted halves in linear time
+        self._runs.append(run)

@@ -1,0 +1,34 @@
+"""What a file holds, told from its name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from clusterns.data.columns import TEXT_DOCUMENTS, Columns
+
+KINDS = (".txt", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
+PACKED = (".gz", ".xz", ".bz2", ".zst")
+
+
+def file_format(path: Path) -> str:
+    """Name the ending that says what a file holds: ``corpus.jsonl.gz`` gives ``.jsonl``."""
+    endings = [suffix.lower() for suffix in path.suffixes]
+    if endings and endings[-1] in PACKED:
+        endings.pop()
+    return endings[-1] if endings and endings[-1] in KINDS else ".txt"
+
+
+def is_data_file(path: Path) -> bool:
+    """Tell whether a file's ending is one of those we know."""
+    return path.suffix.lower() in KINDS + PACKED
+
+
+def is_light(path: Path) -> bool:
+    """Tell whether a file can be looked into without importing anything heavy."""
+    return file_format(path) != ".parquet" and path.suffix.lower() != ".zst"
+
+
+def is_plain(path: Path, columns: Columns) -> bool:
+    """Tell whether a file is one sentence a line: text of which no column is asked for."""
+    named = columns.document is not None and columns.document not in TEXT_DOCUMENTS
+    return file_format(path) == ".txt" and columns[:2] == (None, None) and not named

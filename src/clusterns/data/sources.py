@@ -1,0 +1,270 @@
+"""What the user points at: a file, a folder of files, or a dataset of the Hugging Face Hub.
+
+Nothing heavy is imported before something is read: a wrong name is refused at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from clusterns.console import say
+from clusterns.data.columns import Columns
+from clusterns.data.kinds import file_format, is_data_file, is_light, is_plain
+from clusterns.data.lines import text_blocks
+from clusterns.data.tables import open_table
+from clusterns.errors import UserError
+from clusterns.files import atomic_file, cache_folder
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    import pyarrow as pa
+
+Advance = Callable[[int], object]
+
+# Raise this number whenever the same csv or tsv file would be read in another way.
+RULES = 2
+LOOKED_AT = 100  # files of a folder; all are like the first ones, or found out when they are read
+
+# owner/name, owner/name:config or owner/name:config:split; "owner/name::split" has no config.
+_HUB_NAME = re.compile(r"([\w.-]+/[\w.-]+)(?::([^:]*))?(?::([^:]+))?")
+
+
+class Source(Protocol):
+    """Text that can be read from its beginning as often as needed, in batches."""
+
+    @property
+    def size(self) -> int | None:
+        """Bytes to read, for the progress bar; None where nobody knows."""
+
+    def identity(self) -> str:
+        """Name the exact content: two sources of the same identity hold the same text."""
+        raise NotImplementedError
+
+    def rows(self, columns: Columns, advance: Advance) -> Iterator[pa.RecordBatch]:
+        """Yield texts and ids in batches, and tell ``advance`` how many more bytes were read."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """One file on this machine."""
+
+    path: Path
+
+    @property
+    def size(self) -> int | None:
+        """Bytes to read, for the progress bar."""
+        return self.path.stat().st_size
+
+    def identity(self) -> str:
+        """Hash the file's bytes, and how they are read: equal size and time prove nothing."""
+        kind = file_format(self.path)
+        rules = f"{RULES} " if kind in (".csv", ".tsv") else ""
+        digest = hashlib.sha256(f"{kind} {self.path.suffix} {rules}".encode())
+        with readable(self.path), self.path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+        return digest.hexdigest()
+
+    def is_plain(self, columns: Columns) -> bool:
+        """Tell whether it is read as one sentence a line."""
+        return is_plain(self.path, columns)
+
+    def is_tabbed(self, columns: Columns) -> bool:
+        """Tell whether it is a text file that is read as a table."""
+        return file_format(self.path) == ".txt" and not self.is_plain(columns)
+
+    def is_wrapped(self, columns: Columns) -> bool:
+        """Tell whether its lines are joined."""
+        from clusterns.data.formats import find_wrapping
+
+        if not columns.unwrap or not self.is_plain(columns):
+            return False
+        with readable(self.path), self.path.open("rb") as raw:
+            return find_wrapping(self.path, raw) is not None
+
+    def told(self, columns: Columns) -> str:
+        """Say which columns of a table are meant, or refuse, from its beginning; nothing for text."""
+        with readable(self.path), self.path.open("rb") as raw:
+            if self.is_plain(columns):
+                next(text_blocks(self.path, raw), None)
+                return ""
+            return open_table(self.path, raw, columns.wanted()).told
+
+    def rows(
+        self, columns: Columns, advance: Advance, counts: Counter[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield texts and ids in batches, and tell ``advance`` how many more bytes were read.
+
+        ``counts`` is told how many lines of a table are ``ragged``.
+        """
+        from clusterns.data.formats import read_file
+
+        done = 0
+        with readable(self.path), self.path.open("rb") as raw:
+            for batch in read_file(self.path, raw, columns, counts):
+                yield batch
+                advance(raw.tell() - done)
+                done = raw.tell()
+
+
+@dataclass(frozen=True)
+class HubSource:
+    """A dataset of the Hub, or of a folder that is laid out like one."""
+
+    name: str
+    config: str | None = None
+    split: str = "train"
+    revision: str | None = None
+    folder: str | None = None
+    """Where the revision is on this machine; None: on the Hub."""
+    size: int | None = None
+
+    def identity(self) -> str:
+        """Name the exact revision, which stands for its content."""
+        return f"{self.name}:{self.config}:{self.split}@{self.revision}"
+
+    def rows(
+        self, columns: Columns, advance: Advance, counts: Counter[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield texts and ids in batches, and tell ``advance`` how many more bytes were read."""
+        from datasets import load_dataset
+
+        from clusterns.data.formats import table_rows
+
+        try:
+            dataset = load_dataset(
+                self.folder or self.name,
+                name=self.config,
+                split=self.split,
+                revision=None if self.folder else self.revision,
+                streaming=True,
+            )
+            for table in dataset.with_format("arrow").iter(batch_size=8192):
+                rows = table_rows(self.name, table, columns)
+                yield rows
+                advance(rows.nbytes)
+        except UserError:
+            raise
+        except Exception as error:  # whatever the network, the Hub or a damaged file brings
+            raise UserError(f"cannot read the dataset {self.name}: {_one_line(error)}") from error
+
+
+def check_sources(names: Sequence[str], columns: Columns | None = None) -> None:
+    """Refuse at once, without the network, what cannot be read: before anything long begins.
+
+    With ``columns``, the beginning of the files is looked at too: whether it is text, whether a
+    table has the columns. Formats for which something heavy must be imported are not.
+    """
+    if not names:
+        raise UserError("name at least one file, folder or Hub dataset as the corpus.")
+    for name in names:
+        with readable(name):
+            files = _local(name)
+        for number, file in enumerate(files):
+            with readable(file.path), file.path.open("rb") as raw:
+                raw.read(1)
+            if columns is not None and is_light(file.path) and number < LOOKED_AT:
+                file.told(columns)
+
+
+def find_sources(names: Sequence[str]) -> list[FileSource | HubSource]:
+    """Find every file or dataset that ``names`` stand for, in their order."""
+    check_sources(names)
+    found: list[FileSource | HubSource] = []
+    for name in names:
+        found += _local(name) or [_on_the_hub(name)]
+    return found
+
+
+def describe_columns(sources: Sequence[Source], columns: Columns) -> list[str]:
+    """Say which columns of each table are read, a sentence for all that are alike."""
+    alike: dict[str, list[Path]] = {}
+    for source in sources:
+        if isinstance(source, FileSource) and (told := source.told(columns)):
+            alike.setdefault(told, []).append(source.path)
+    return [
+        f"{paths[0]}{f' and {len(paths) - 1:,} more' if len(paths) > 1 else ''}: {told}."
+        for told, paths in alike.items()
+    ]
+
+
+def _local(name: str) -> list[FileSource]:
+    """The files that a name stands for; none where it can only be a dataset of the Hub."""
+    path = Path(name).expanduser()
+    if path.is_file():
+        return [FileSource(path)]
+    if path.is_dir():
+        files = sorted(file for file in path.rglob("*") if _is_visible_data(file, path))
+        if not files:
+            raise UserError(
+                f"the folder {name} holds no text: no .txt, .jsonl, .csv, .tsv or .parquet file."
+            )
+        return [FileSource(file) for file in files]
+    if path.exists():
+        raise UserError(f"{name} is neither a file nor a folder (a pipe must be saved first).")
+    if _HUB_NAME.fullmatch(name) is None or is_data_file(path):
+        raise UserError(f"there is no file or folder {name}.")
+    return []
+
+
+def _on_the_hub(name: str) -> HubSource:
+    from huggingface_hub import HfApi
+
+    dataset, config, split = next(_HUB_NAME.finditer(name)).groups()
+    note = cache_folder("corpus") / f"{dataset.replace('/', '--')}.revision"
+    folder = None
+    try:
+        revision = HfApi().dataset_info(dataset).sha
+    except Exception as error:  # not there, no network, no right to see it
+        revision, folder = _cached_revision(dataset, note)
+        if revision is None:
+            raise UserError(
+                f"there is no file or folder {name}, and the Hub gave no dataset {dataset}: "
+                f"{_one_line(error)}"
+            ) from error
+        say(f"The Hub gave no answer ({_one_line(error)}): {dataset} is read from the cache.")
+    else:
+        with atomic_file(note) as temporary:
+            temporary.write_text(revision or "", "utf-8")
+    return HubSource(dataset, config or None, split or "train", revision, folder)
+
+
+def _cached_revision(dataset: str, note: Path) -> tuple[str | None, str | None]:
+    """Find a dataset without a network: the revision last seen, and its folder in the Hub's cache.
+
+    Without that folder it can be used where the corpus was prepared before.
+    """
+    from huggingface_hub import snapshot_download
+
+    try:
+        folder = snapshot_download(dataset, repo_type="dataset", local_files_only=True)
+    except Exception:  # not in the cache, or not all of it
+        return (note.read_text("utf-8") if note.is_file() else None), None
+    return Path(folder).name, folder
+
+
+@contextmanager
+def readable(name: object) -> Iterator[None]:
+    """Turn a refusal of the operating system into one clear sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"cannot read {name}: {error.strerror or error}.") from error
+
+
+def _is_visible_data(file: Path, folder: Path) -> bool:
+    hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
+    return not hidden and file.is_file() and is_data_file(file)
+
+
+def _one_line(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 300 else text[:300] + " ..."

@@ -1,0 +1,246 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import huggingface_hub
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from clusterns.data.columns import Columns
+from clusterns.data.sources import (
+    FileSource,
+    HubSource,
+    check_sources,
+    describe_columns,
+    find_sources,
+)
+from clusterns.errors import UserError
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path_factory.mktemp("cache")))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / ".hidden").mkdir()
+    for name in ("b.txt", "a.jsonl.gz", "deep/c.csv", "README.md", ".hidden/d.txt"):
+        (tmp_path / name).write_text("text\n")
+    return tmp_path
+
+
+def test_a_folder_stands_for_its_data_files(folder: Path) -> None:
+    paths = [
+        source.path for source in find_sources([str(folder)]) if isinstance(source, FileSource)
+    ]
+    assert paths == [folder / "a.jsonl.gz", folder / "b.txt", folder / "deep" / "c.csv"]
+
+
+def test_files_keep_their_order(folder: Path) -> None:
+    names = [str(folder / "b.txt"), str(folder / "README.md")]
+    assert find_sources(names) == [FileSource(Path(name)) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("missing.txt", "there is no file or folder missing.txt"),
+        ("some/missing.jsonl.gz", "there is no file or folder some/missing.jsonl.gz"),
+        ("what is this", "there is no file or folder"),
+        ("x" * 300, "cannot read x+: File name too long"),
+    ],
+)
+def test_what_is_not_there(name: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        find_sources([name])
+
+
+def test_no_source_at_all() -> None:
+    with pytest.raises(UserError, match="name at least one"):
+        find_sources([])
+
+
+def test_a_folder_without_data(tmp_path: Path) -> None:
+    (tmp_path / "notes.md").write_text("text")
+    with pytest.raises(UserError, match="holds no text"):
+        find_sources([str(tmp_path)])
+
+
+def test_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UserError, match="a pipe must be saved first"):
+        find_sources([str(tmp_path / "pipe")])
+
+
+def test_identity_is_content_and_kind(tmp_path: Path) -> None:
+    first, same, other, edited = (tmp_path / name for name in ("a.txt", "b.txt", "a.csv", "c.txt"))
+    for path in (first, same, other):
+        path.write_text("some text\n")
+    edited.write_text("same text\n")
+    identities = [FileSource(path).identity() for path in (first, same, other, edited)]
+    assert identities[0] == identities[1]
+    assert len(set(identities)) == 3
+
+
+class FakeHub:
+    """Stands for the Hub, which tests cannot reach."""
+
+    sha = "abc123"
+    known = "owner/name"
+
+    def dataset_info(self, name: str) -> FakeHub:
+        if name != self.known:
+            raise huggingface_hub.errors.OfflineModeIsEnabled("no network here")
+        return self
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("owner/name", HubSource("owner/name", None, "train", "abc123")),
+        ("owner/name:en", HubSource("owner/name", "en", "train", "abc123")),
+        ("owner/name:en:test", HubSource("owner/name", "en", "test", "abc123")),
+        ("owner/name::test", HubSource("owner/name", None, "test", "abc123")),
+    ],
+)
+def test_hub_names(name: str, expected: HubSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(huggingface_hub, "HfApi", FakeHub)
+    assert find_sources([name]) == [expected]
+    assert "abc123" in expected.identity()
+
+
+def test_a_cached_hub_dataset_is_read_without_a_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = tmp_path / "hub" / "datasets--my--texts"
+    snapshot = repository / "snapshots" / ("a1" * 20)
+    for path, content in (
+        (repository / "refs" / "main", snapshot.name),
+        (snapshot / "train.csv", "text\nhello you\n"),
+    ):
+        path.parent.mkdir(parents=True)
+        path.write_text(content)
+    monkeypatch.setattr(huggingface_hub, "HfApi", FakeHub)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    (found,) = find_sources(["my/texts"])
+    assert isinstance(found, HubSource)
+    assert found.identity() == f"my/texts:None:train@{snapshot.name}"
+    (batch,) = found.rows(Columns(), lambda _: None)
+    assert batch["text"].to_pylist() == ["hello you"]
+
+
+def test_a_prepared_hub_dataset_needs_no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(huggingface_hub, "HfApi", FakeHub)
+    (online,) = find_sources(["owner/name"])
+    monkeypatch.setattr(FakeHub, "known", "")
+    (offline,) = find_sources(["owner/name"])
+    assert offline.identity() == online.identity()
+
+
+def test_a_hub_dataset_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(huggingface_hub, "HfApi", FakeHub)
+    with pytest.raises(
+        UserError, match=r"no file or folder my/texts, and the Hub.*no network here"
+    ):
+        find_sources(["my/texts"])
+
+
+def test_a_dataset_streams_through_the_datasets_library(tmp_path: Path) -> None:
+    # The library reads a folder by the same code as a repository of the Hub.
+    texts = [f"row {number}" for number in range(20_000)]
+    pq.write_table(pa.table({"n": range(20_000), "sentence": texts}), tmp_path / "train.parquet")
+    pq.write_table(pa.table({"n": [1], "sentence": ["other split"]}), tmp_path / "test.parquet")
+    read: list[int] = []
+
+    def batches(
+        split: str = "train", column: str | None = None
+    ) -> Iterator[list[dict[str, str | None]]]:
+        source = HubSource(str(tmp_path), split=split)
+        return (batch.to_pylist() for batch in source.rows(Columns(column), read.append))
+
+    found = list(batches())
+    assert [row["text"] for batch in found for row in batch] == texts
+    assert len(found) > 1
+    assert sum(read) > 0
+    assert next(batches("test", "sentence")) == [{"text": "other split", "id": None}]
+    with pytest.raises(UserError, match=r"cannot read the dataset .*dev"):
+        next(batches("dev"))
+    with pytest.raises(UserError, match="no column 'text'"):
+        next(batches(column="text"))
+    with pytest.raises(UserError, match="column 'n' holds int64"):
+        next(batches(column="n"))
+    rows = next(HubSource(str(tmp_path)).rows(Columns("sentence", "n"), read.append))
+    assert rows.slice(0, 2).to_pylist() == [
+        {"text": "row 0", "id": "0"},
+        {"text": "row 1", "id": "1"},
+    ]
+
+
+def test_a_refusal_imports_nothing_heavy(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from clusterns.data.sources import check_sources\n"
+        "from clusterns.errors import UserError\n"
+        "from clusterns.data.columns import Columns\n"
+        "check_sources([sys.argv[1], 'owner/name'], Columns())\n"
+        "try:\n    check_sources(['missing.txt'])\n"
+        "except UserError as error:\n    print(error)\n"
+        "heavy = 'torch transformers datasets pyarrow pandas numpy sklearn scipy huggingface_hub'\n"
+        "print(*[name for name in heavy.split() if name in sys.modules])\n"
+    )
+    for name in ("a.txt", "b.csv", "c.tsv", "d.parquet", "e.zst"):
+        (tmp_path / name).write_text("text\n")
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "there is no file or folder missing.txt.\n\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "columns", "message"),
+    [
+        ("a.csv", b"a,b\n1,hello\n", Columns("c"), "no column 'c'"),
+        ("a.jsonl", b'{"a": "x", "b": "y"}\n', Columns(), "say which column"),
+        ("a.txt", b"\x7fELF\0", Columns(), "is not text"),
+        ("a.txt", b"hello\n", Columns("2"), "is plain text"),
+        ("a.txt", b"hello\n", Columns(document="chapter"), "is plain text"),
+        ("a.csv.gz", b"text\n", Columns(), "cut off or damaged"),
+    ],
+)
+def test_the_beginning_of_a_file_is_looked_at_where_columns_are_known(
+    tmp_path: Path, name: str, content: bytes, columns: Columns, message: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    check_sources([str(tmp_path)])
+    with pytest.raises(UserError, match=message):
+        check_sources([str(tmp_path)], columns)
+
+
+def test_what_is_read_of_tables_is_told(tmp_path: Path) -> None:
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("id,text\n1,hello\n")
+    (tmp_path / "c.txt").write_text("hello\n")
+    (tmp_path / "d.jsonl").write_text('\n{"body": "hello"}\n')
+    pq.write_table(pa.table({"n": [1], "body": ["hello"]}), tmp_path / "e.parquet")
+    assert describe_columns(find_sources([str(tmp_path)]), Columns()) == [
+        f"{tmp_path / 'a.csv'} and 1 more: the first line is the header; text is column 2 'text'.",
+        f"{tmp_path / 'd.jsonl'} and 1 more: text is 'body'.",
+    ]
+
+
+def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a.txt").write_text("text\n")
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(UserError, match=r"cannot read .*a.txt: Permission denied"):
+        check_sources([str(tmp_path / "a.txt")])
