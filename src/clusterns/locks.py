@@ -50,6 +50,22 @@ def locked(folder: Path, wait: float | None = None) -> Iterator[None]:
         lock.release()
 
 
+def is_free(folder: Path) -> bool:
+    """Whether no process works in ``folder`` now."""
+    file = lock_file(folder)
+    if not file.is_file():
+        return True
+    lock = FileLock(file, thread_local=False, fallback_to_soft=False)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return False
+    except OSError as error:
+        return error.errno in _NO_LOCKS
+    lock.release()
+    return True
+
+
 def lock_file(folder: Path) -> Path:
     """Where the lock lies: beside the folder, which may be replaced as a whole.
 

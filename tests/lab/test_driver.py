@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,9 @@ import pytest
 from clusterns.lab.engines import driver as module
 from clusterns.lab.engines.driver import Driver, Task, duration
 from clusterns.lab.engines.local import Local
-from clusterns.lab.engines.program import Program
+from clusterns.lab.engines.program import Program, as_text, named_variables
 from clusterns.lab.run import summary
+from clusterns.locks import is_free
 
 
 @dataclass
@@ -155,7 +157,6 @@ def test_processes_end_with_a_driver_that_is_killed(tmp_path):
         "arguments": [],
         "log": str(tmp_path / "log.txt"),
         "folder": str(tmp_path),
-        "variables": {},
     }
     driver = (
         "import subprocess, sys, time\n"
@@ -184,3 +185,50 @@ def _runs(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def test_a_task_that_another_process_has_is_waited_for_and_holds_no_place(tmp_path):
+    engine = Scripted({"taken": [0], "free": [0]})
+    order = []
+    taken = replace(
+        engine.task("taken", tmp_path / "log"), is_free=lambda: "free" in engine.done,
+        told=lambda: order.append("taken") or "done",
+    )  # fmt: skip
+    free = replace(
+        engine.task("free", tmp_path / "log"), told=lambda: order.append("free") or "done"
+    )
+    assert Driver(engine, 1).run([taken, free]) == {}
+    assert order == ["free", "taken"]
+
+
+def test_a_folder_in_use_by_another_process_is_not_free(tmp_path):
+    assert is_free(tmp_path / "cell")
+    code = (
+        "import sys, pathlib\nfrom clusterns.locks import locked\n"
+        f"with locked(pathlib.Path({str(tmp_path / 'cell')!r})):\n    print('held', flush=True); sys.stdin.read()"
+    )
+    other = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert other.stdout.readline() == b"held\n"
+    assert not is_free(tmp_path / "cell")
+    other.communicate()
+    assert is_free(tmp_path / "cell")
+
+
+def test_secrets_stay_in_this_machine_s_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "hunter2")
+    monkeypatch.setenv("WANDB_API_KEY", "hunter2")
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    assert named_variables()["HF_HOME"] == str(tmp_path)
+    sent = pickle.dumps((Program(("recipes",), str(tmp_path / "log")), named_variables()))
+    assert b"hunter2" not in sent
+    assert "hunter2" not in as_text(Program(("recipes",), str(tmp_path / "log")))
+    # A worker on this machine inherits the environment, and no command line shows it.
+    started: dict[str, object] = {}
+    monkeypatch.setattr(
+        "subprocess.Popen", lambda command, **more: started.update(command=command, **more)
+    )
+    Local().start(Program(("recipes",), str(tmp_path / "log")))
+    assert started["env"]["HF_TOKEN"] == "hunter2"
+    assert "hunter2" not in " ".join(started["command"])

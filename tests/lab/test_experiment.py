@@ -12,7 +12,7 @@ import yaml
 from clusterns.errors import UserError
 from clusterns.evaluation.data.catalogue import SUITES
 from clusterns.files import write_json
-from clusterns.lab.cells import WIKIPEDIA_SIZE, cells_of, find_corpus
+from clusterns.lab.cells import cells_of, find_corpus
 from clusterns.lab.engines.local import Local
 from clusterns.lab.experiment import BUDGETS, SMALL, Experiment
 from clusterns.lab.findings import gather
@@ -150,7 +150,12 @@ def test_a_cell_is_the_same_in_two_experiments_and_another_where_anything_differ
     longer = tmp_path / "longer.txt"
     longer.write_text("one text\nanother\n")
     assert not set(folders(corpus=str(longer))) & set(first)
-    # Files count by their names and sizes: of a folder of text, and of pairs to validate on.
+    # Files count by their content: the text, a folder of text, and pairs to validate on.
+    other = tmp_path / "other.txt"
+    other.write_text("two text\n")  # of the same size
+    assert not set(folders(corpus=str(other))) & set(first)
+    other.write_text("one text\n")
+    assert folders(corpus=str(other)) == first
     texts = tmp_path / "texts"
     texts.mkdir()
     (texts / "one.txt").write_text("one text\n")
@@ -295,12 +300,9 @@ def test_wikipedia_is_in_the_folder_of_the_data(tmp_path, monkeypatch):
     assert find_corpus("owner/name:config") == "owner/name:config"
 
 
-def test_records_are_read_where_their_text_is_not(tmp_path, monkeypatch):
-    (tmp_path / "wiki").mkdir()
-    with (tmp_path / "wiki" / "enwiki_1m.txt.xz").open("wb") as file:
-        file.truncate(WIKIPEDIA_SIZE)
+def test_records_are_read_where_their_text_is_not(tmp_path, monkeypatch, shared_data):
     names = []
-    for folder in (tmp_path, tmp_path / "none"):
+    for folder in (shared_data, tmp_path / "none"):
         monkeypatch.setenv("CLUSTERNS_DATA", str(folder))
         cells = cells_of(load_experiment(own(tmp_path)), tmp_path, "small")
         names.append([cell.folder.name for cell in cells])

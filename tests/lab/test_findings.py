@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from clusterns.api.lab import _dev_last, _last
 from clusterns.files import write_json
 from clusterns.lab.cells import cells_of
 from clusterns.lab.experiment import Experiment
-from clusterns.lab.findings import gather, read_curves
+from clusterns.lab.findings import Outcome, gather, read_curves, read_metrics
+from clusterns.training.folder import RunFolder
 
 
 def test_lines_have_what_is_done_and_say_why_the_rest_is_missing(tmp_path: Path) -> None:
@@ -68,3 +70,24 @@ def test_curves_are_by_key_and_scores_times_a_hundred(tmp_path: Path) -> None:
         "loss": [(5, 1.5), (10, 1.0)],
     }
     assert read_curves(tmp_path / "none") == {}
+
+
+def test_a_line_of_metrics_cut_short_by_a_kill_is_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "metrics.jsonl"
+    file.write_text('{"step": 1, "loss": 2.0}\n{"step": 2, "lo')
+    assert read_metrics(file) == [{"step": 1, "loss": 2.0}]
+    assert read_curves(file) == {"loss": [(1, 2.0)]}
+    assert _last(RunFolder(tmp_path)) == {}
+
+
+def test_the_last_step_s_score_is_kept_and_read_from_the_curve_of_an_early_record(
+    tmp_path: Path,
+) -> None:
+    scores = (0.5, 0.6, 0.4)
+    lines = [json.dumps({"step": 5 * i, "eval_x": score}) for i, score in enumerate(scores)]
+    (tmp_path / "metrics.jsonl").write_text("\n".join(lines))
+    assert _dev_last(RunFolder(tmp_path), "x") == {"dev_last": 40.0}
+    early = {"metric": "x", "values": {"dev": 60.0}}
+    one = Outcome(1, early, read_curves(tmp_path / "metrics.jsonl"))
+    assert one.values == {"dev": 60.0, "dev_last": 40.0}
+    assert Outcome(1, {"values": {"dev": 60.0}}, {}).values == {"dev": 60.0}

@@ -68,7 +68,7 @@ def test_the_same_tables_and_figures_and_no_paths(tmp_path: Path) -> None:
 def test_paths_lose_their_folders_wherever_they_stand() -> None:
     said = {"why": ["cannot read /home/me/a.txt: no such file", "/home/me/b", "'/c/d e'"]}
     assert without_folders(said) == {"why": ["cannot read a.txt: no such file", "b", "'d e'"]}
-    for text in ("sts/Avg.", "owner/name:config", "a/b c/d", "2/2^n", ""):
+    for text in ("sts/Avg.", "owner/name:config", "a/b c/d", "2/2^n", "a / b", "/", ""):
         assert without_folders(text) == text
 
 

@@ -51,7 +51,7 @@ def experiment(tmp_path: Path) -> Experiment:
 @pytest.fixture
 def cells(tmp_path: Path, experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
     """Cells as they are after they have run, with answers row by row."""
-    monkeypatch.setattr("clusterns.lab.cells._identity_of_base", lambda base: "a base")
+    monkeypatch.setattr("clusterns.lab.identity.identity_of_base", lambda base: "a base")
     found = cells_of(experiment, tmp_path / "lab", "small")
     for number, cell in enumerate(found):
         value = keep_answers(cell.folder / "run", cell.line, cell.seed, 1.0 + number)
@@ -59,7 +59,8 @@ def cells(tmp_path: Path, experiment: Experiment, monkeypatch: pytest.MonkeyPatc
         (cell.folder / "run" / "metrics.jsonl").write_text('{"step": 5, "loss": 1.5}\n')
         (cell.folder / "run" / "recipe.yaml").write_text("temperature: 0.05\n")
         result = {
-            **RESULT, "corpus": cell.corpus, "suites": {"sts": {"sets": sets, "settings": {}, "seconds": 1.0}},
+            **RESULT, "name": cell.folder.name, "identity": cell.identity,
+            "corpus": cell.corpus, "suites": {"sts": {"sets": sets, "settings": {}, "seconds": 1.0}},
             "values": {"dev": value, "base": 1.0, "sts/Avg.": value},
         }  # fmt: skip
         result["record"] = {"command": ["clusterns", "lab", "cell", str(cell.folder)]}
@@ -122,7 +123,7 @@ def test_answers_of_two_records_of_a_cell_stand_side_by_side(
 ) -> None:
     kept = Record("mine", "small", experiment, gather(experiment, cells), [])
     kept.write(tmp_path / "records")
-    file = answers_file(tmp_path / "records", cells[0].folder.name)
+    file = answers_file(tmp_path / "records", cells[0].result)
     own = read_items(file)
     write_items(file, {"transfer/MR": np.ones(3)})
     kept.write(tmp_path / "records")
@@ -160,10 +161,9 @@ def test_what_holds_no_records_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("record", {"command": ["clusterns", "lab", "cell", "a/.."]}, "no name of a cell"),
-        ("record", {"command": ["clusterns", "lab", "cell", ""]}, "no name of a cell"),
-        ("record", {"command": []}, "is not whole"),
-        ("record", {}, "is not whole: 'command'"),
+        ("name", "a/..", "no name of a cell"),
+        ("name", "", "no name of a cell"),
+        ("name", ["a"], "is not whole"),
         ("suites", None, "is not whole"),
         ("suites", {"sts": {}}, "is not whole: 'sets'"),
         ("values", ..., "is not whole: 'values'"),

@@ -102,12 +102,42 @@ def test_clustering_that_never_started_is_said() -> None:
 def test_a_run_that_ended_as_its_base_is_said() -> None:
     def outcome(seed: int, steps: int, best: int) -> Outcome:
         run = {"steps": steps, "best_step": best}
-        return Outcome(seed, {"run": run, "values": {"sts/Avg.": 50.0}}, {})
+        values = {"sts/Avg.": 50.0, "dev": 50.0, "dev_last": 40.0 + seed}
+        return Outcome(seed, {"run": run, "values": values}, {})
 
     trained = Line("A", "A", outcomes=[outcome(1, 40, 0), outcome(2, 40, 20), outcome(3, 40, 0)])
     untrained = Line("B", "B", outcomes=[outcome(1, 0, 0)])
     notes = scores_table(experiment(), [trained, untrained]).notes
-    assert notes[1:] == ["A, seeds 1, 3: no step was better than the base, so it is the base."]
+    assert notes[1:] == [
+        "A, seeds 1, 3: no step was better than the base, so the scores are the base's; dev of the last step: "
+        "41.00, 43.00."
+    ]
+    columns = {"Avg.": "sts/Avg.", "STS-B dev": "dev"}
+    table = scores_table(experiment(table={"columns": columns}), [trained])
+    assert table.columns == ["Avg.", "STS-B dev", "STS-B dev, last step", "seeds"]
+    assert "| A | 50.00 ± 0.00 | 50.00 ± 0.00 | 42.00 ± 1.00 | 3 |" in table.markdown()
+    alone = scores_table(experiment(table={"columns": columns}), [untrained])
+    assert alone.columns == ["Avg.", "STS-B dev", "seeds"]
+
+
+def test_a_part_that_did_nothing_is_named() -> None:
+    def outcome(seed: int, started: int, **curves: list[float]) -> Outcome:
+        run = {"clustering_started_at": started}
+        found = {key: list(enumerate(values)) for key, values in curves.items()}
+        return Outcome(seed, {"run": run, "values": {"sts/Avg.": 50.0}}, found)
+
+    quiet = [
+        outcome(1, 1),
+        outcome(2, 5, judged_false_negatives=[0.0, 0.0]),
+        outcome(3, 5, hard_negative_share=[0.004, 0.002]),
+    ]
+    active = outcome(4, 5, judged_false_negatives=[0.0, 0.1], hard_negative_share=[0.03, 0.01])
+    notes = scores_table(experiment(), [Line("A", "A", outcomes=[*quiet, active])]).notes
+    assert notes[1:] == [
+        "A, seed 1: sigma was reached at step 1, so its value had no effect.",
+        "A, seed 2: the guide called no pair a false negative.",
+        "A, seed 3: centroids made up 0.3 % of the denominator.",
+    ]
 
 
 def test_a_row_that_the_paper_has_not_is_named() -> None:

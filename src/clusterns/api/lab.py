@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import time
 from pathlib import Path
@@ -15,10 +14,13 @@ from clusterns.evaluation.results.results import average
 from clusterns.evaluation.results.tables import AVERAGE
 from clusterns.files import read_json, write_json
 from clusterns.lab.cells import is_restored
-from clusterns.lab.checks import AMI, DIAGNOSTICS, LAST
+from clusterns.lab.checks import AMI, DEV_LAST, DIAGNOSTICS, LAST
+from clusterns.lab.findings import read_metrics
 from clusterns.locks import locked
 from clusterns.record import make_record
 from clusterns.training.folder import RunFolder
+
+WAIT = 7 * 24 * 3600.0  # seconds that another lab may take for the same trial
 
 if TYPE_CHECKING:
     from clusterns.evaluation.results.results import Results
@@ -33,7 +35,7 @@ def run_cell(folder: Path) -> None:
     if not order_file.is_file():
         raise UserError(f"{folder} is no cell of a lab: `clusterns lab run` makes them.")
     order = read_json(order_file)
-    with locked(folder):
+    with locked(folder, WAIT):
         import torch
 
         torch.set_num_threads(1)
@@ -69,7 +71,12 @@ def run_cell(folder: Path) -> None:
                 "record": make_record(),
                 "resumed": resumed,
                 "processor_seconds": round(spent + time.process_time() - began, 1),
-                "values": {**_values(trained.result), **_scores(suites), **_last(run)},
+                "values": {
+                    **_values(trained.result),
+                    **_dev_last(run, trained.result.metric),
+                    **_scores(suites),
+                    **_last(run),
+                },
                 "suites": suites,
             },
         )
@@ -91,6 +98,14 @@ def _values(result: Any) -> dict[str, float]:
     return {**values, "best_step": result.best_step}
 
 
+def _dev_last(run: RunFolder, metric: str) -> dict[str, float]:
+    """The validation score of the last step, whichever was selected."""
+    scores = [
+        line[key] for line in read_metrics(run.metrics_file) if (key := f"eval_{metric}") in line
+    ]
+    return {DEV_LAST: 100 * scores[-1]} if scores else {}
+
+
 def _scores(suites: dict[str, Any]) -> dict[str, float]:
     """Every set by ``suite/set``, and the average of a suite that has all of its sets."""
     found: dict[str, float] = {}
@@ -108,9 +123,7 @@ def _scores(suites: dict[str, Any]) -> dict[str, float]:
 def _last(run: RunFolder) -> dict[str, float]:
     """The diagnostics at the end of training, by ``last/name``."""
     found: dict[str, float] = {}
-    if run.metrics_file.is_file():
-        for line in run.metrics_file.read_text("utf-8").splitlines():
-            values = json.loads(line)
-            if "loss" in values:
-                found = {f"{LAST}/{k}": v for k, v in values.items() if k.endswith(DIAGNOSTICS)}
+    for values in read_metrics(run.metrics_file):
+        if "loss" in values:
+            found = {f"{LAST}/{k}": v for k, v in values.items() if k.endswith(DIAGNOSTICS)}
     return found

@@ -8,37 +8,36 @@
 One that was restored from a record has its curves in result.json, and in place of run/ and log.txt what the
 model answered row by row (answers.json, answers.npz).
 
-The digits stand for all that decides the numbers: the resolved recipe, the base and the text. So a cell
-that several experiments have is run once, and one that was changed is another one.
+The digits stand for all that decides the numbers: settings, base and text (:mod:`clusterns.lab.identity`). So a
+cell that several experiments have is run once, and one that was changed is another one.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from clusterns.data.sources import check_sources
-from clusterns.encoder.locate import MINIBERT, identity_of_base, resolve_base
+from clusterns.encoder.locate import resolve_base
 from clusterns.errors import UserError
 from clusterns.evaluation.data.catalogue import VARIABLE
-from clusterns.evaluation.data.text_files import split_columns
 from clusterns.files import read_json, write_json
 from clusterns.lab.experiment import RECIPE, WIKIPEDIA, Budget, Experiment
-from clusterns.training.folder import NO_MATTER
+from clusterns.lab.identity import (
+    WIKIPEDIA_FILE,
+    Identity,
+    current_keys,
+    identity_of,
+    trial_name,
+)
 from clusterns.training.recipe import DEFAULT_RECIPE, load_recipe
 
 CELLS = "cells"
 CURVES = "curves"
 ANSWERS = "answers.json"
-WIKIPEDIA_FILE = Path("wiki") / "enwiki_1m.txt.xz"
-# Of the text of this project's own records, so that they can be read where it is not.
-WIKIPEDIA_SIZE = 35484272
 
 
 @dataclass(frozen=True)
@@ -54,6 +53,7 @@ class Cell:
     suites: tuple[str, ...]
     kmeans_seeds: int
     folder: Path
+    identity: Identity
     shows_cases: bool = False
     """Whether the table shows what its model puts together, so that numbers of a record are not enough."""
 
@@ -96,6 +96,8 @@ class Cell:
         write_json(
             self.folder / "cell.json",
             {
+                "name": self.folder.name,
+                "identity": self.identity,
                 "recipe": self.recipe,
                 "settings": dict(self.changes),
                 "corpus": self.corpus,
@@ -165,26 +167,18 @@ def make_cell(
     shows_cases: bool = False,
 ) -> Cell:
     """The cell of some settings, ``recipe`` and ``seed`` among them, on the text ``corpus``."""
-    rest = {key: value for key, value in changes.items() if key != RECIPE}
+    rest = current_keys({key: value for key, value in changes.items() if key != RECIPE})
     recipe = str(changes.get(RECIPE, DEFAULT_RECIPE))
-    folder = output / CELLS / _folder_name(recipe, rest, corpus, label)
-    seed = rest["seed"]
-    return Cell(label, seed, recipe, rest, corpus, suites, kmeans_seeds, folder, shows_cases)
-
-
-def _folder_name(recipe: str, changes: Mapping[str, Any], corpus: str, label: str) -> str:
     try:
-        resolved = load_recipe(recipe, changes)
+        resolved = load_recipe(recipe, rest)
     except UserError as error:
         raise UserError(f"row {label}: {error}") from None
-    settings = resolved.model_dump(mode="json", exclude=resolved.unread() | NO_MATTER)
-    base = str(settings.pop("base") or MINIBERT)
-    for key in settings.keys() & set(resolved.keys_of_places()):
-        settings[key] = _identity(settings[key]) if settings[key] else settings[key]
-    decides = [settings, _identity_of_base(base), _identity(corpus)]
-    text = json.dumps(decides, sort_keys=True)
-    digest = hashlib.blake2b(text.encode(), digest_size=5).hexdigest()
-    return f"{resolved.method}-{resolved.seed}-{digest}"
+    identity = identity_of(resolved, corpus)
+    folder = output / CELLS / trial_name(identity)
+    return Cell(
+        label, resolved.seed, recipe, rest, corpus, suites, kmeans_seeds, folder, identity,
+        shows_cases,
+    )  # fmt: skip
 
 
 def find_corpus(name: str) -> str:
@@ -209,19 +203,3 @@ def check_at_hand(cells: Sequence[Cell]) -> None:
     check_sources(sorted({cell.corpus for cell in cells}))
     for base in {cell.changes["base"] for cell in cells if cell.changes.get("base")}:
         resolve_base(base)
-
-
-_identity_of_base = cache(identity_of_base)
-
-
-def _identity(place: str) -> str:
-    """What tells two texts apart, on any machine: name and size of a file, or of all files of a folder."""
-    if place == WIKIPEDIA:
-        return f"{WIKIPEDIA_FILE.name} {WIKIPEDIA_SIZE}"
-    path, columns = split_columns(Path(place).expanduser())
-    is_word = Path(place).name == place and not path.suffix  # such as stsb, whatever lies here
-    if is_word or not path.exists():
-        return place
-    files = [path] if path.is_file() else sorted(each for each in path.rglob("*") if each.is_file())
-    told = [f"{each.relative_to(path.parent).as_posix()} {each.stat().st_size}" for each in files]
-    return "\n".join([*told, *([columns] if columns else [])])

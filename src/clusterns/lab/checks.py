@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 AMI = "AMI"
 LAST = "last"
-OF_TRAINING = ("dev", "base", "best_step", "clustering_started_at")
+DEV_LAST = "dev_last"
+OF_TRAINING = ("dev", DEV_LAST, "base", "best_step", "clustering_started_at")
 GEOMETRY = ("alignment", "uniformity")
-DIAGNOSTICS = ("_similarity", "negative_rate")
+DIAGNOSTICS = ("_similarity", "negative_rate", "hard_negative_share", "judged_false_negatives")
 """How the keys of metrics.jsonl end that are kept of the last step."""
 
 
@@ -37,9 +38,9 @@ def check_values(experiment: Experiment) -> None:
     for file, figure in experiment.figures.items():
         if figure.kind in ("against", "dots"):
             check_value(f"figures.{file}", figure.values[0], judged)
-    changes = [experiment.settings, experiment.small, experiment.paper]
+    changes = [experiment.settings, experiment.small, experiment.raw, experiment.paper]
     for row in experiment.rows.values():
-        changes += [row.settings, row.small, row.paper]
+        changes += [row.settings, row.small, row.raw, row.paper]
     if any("seed" in each for each in changes):
         raise ValueError("a seed among settings: write `seeds`.")
 

@@ -13,8 +13,8 @@ from clusterns.lab.checks import check_paper, check_values
 from clusterns.lab.drawing import Drawing
 from clusterns.settings import Settings
 
-BUDGETS = ("small", "paper")
-Budget = Literal["small", "paper"]
+BUDGETS = ("small", "raw", "paper")
+Budget = Literal["small", "raw", "paper"]
 WIKIPEDIA = "wikipedia"
 # The file's own keys that a recipe has none of.
 RECIPE = "recipe"
@@ -62,6 +62,8 @@ class Row(Settings):
     """What differs from the recipe, whatever the budget; any key of a recipe, and `recipe` itself."""
     small: Changes = {}
     """What differs besides with --budget small."""
+    raw: Changes = {}
+    """What differs besides with --budget raw."""
     paper: Changes = {}
     """What differs besides with --budget paper."""
     beside: str | None = None
@@ -121,6 +123,8 @@ class Experiment(Settings):
     """Settings of all rows."""
     small: Changes = {}
     """Settings of all rows with --budget small."""
+    raw: Changes = {}
+    """Settings of all rows with --budget raw."""
     paper: Changes = {}
     """Settings of all rows with --budget paper."""
     rows: Annotated[dict[str, Row], BeforeValidator(_bare_rows)]
@@ -208,9 +212,8 @@ class Experiment(Settings):
 
     def changes(self, budget: Budget, row: Row, point: Mapping[str, Any]) -> dict[str, Any]:
         """What differs from the recipe in a line, the nearer one last."""
-        below = SMALL if budget == "small" else {}
         return {
-            **below, **self.settings, **getattr(self, budget),
+            **SETTINGS[budget], **self.settings, **getattr(self, budget),
             **row.settings, **getattr(row, budget), **point,
         }  # fmt: skip
 
@@ -228,3 +231,18 @@ SMALL: dict[str, Any] = {
     "heldout": 200,
     "dev": "stsb",
 }
+
+# A masked language model that was never trained for sentences, and so has all of that to learn: methods differ from
+# it where they cannot from minibert. Nothing is selected: the model is that of the last step.
+RAW: dict[str, Any] = {
+    "base": "minibert-raw",
+    "batch_size": 64,
+    "learning_rate": 2e-4,
+    "max_steps": 250,
+    "eval_steps": 50,
+    "log_steps": 10,
+    "patience": 0,
+    "heldout": 500,
+    "dev": "none",
+}
+SETTINGS: dict[str, dict[str, Any]] = {"small": SMALL, "raw": RAW, "paper": {}}

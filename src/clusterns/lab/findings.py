@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import yaml
 
 from clusterns.evaluation.results.store import FOLDER as EVALUATION
 from clusterns.lab.cells import ANSWERS, CURVES, Cell, is_restored
+from clusterns.lab.checks import DEV_LAST
 from clusterns.lab.engines.program import error_in
 from clusterns.lab.experiment import Experiment
 from clusterns.record import current_metric
@@ -19,6 +21,7 @@ from clusterns.record import current_metric
 Curve = list[tuple[int, float]]
 # What of metrics.jsonl is no curve over the steps that anyone looks at.
 NO_CURVE = {"step", "epoch", "learning_rate", "event", "eval_runtime"}
+LEAST_SHARE = 0.01  # of the denominator, below which negatives count as inactive
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,12 @@ class Outcome:
 
     @property
     def values(self) -> Mapping[str, float]:
-        """Its numbers by name, such as ``sts/Avg.``."""
-        return self.result["values"]
+        """Its numbers by name, such as ``sts/Avg.``; of an early record, the last step's from the curve."""
+        values: dict[str, float] = self.result["values"]
+        curve = self.curves.get(current_metric(f"eval_{self.result.get('metric')}"))
+        if DEV_LAST in values or not curve:
+            return values
+        return {**values, DEV_LAST: curve[-1][1]}
 
 
 @dataclass(frozen=True)
@@ -103,10 +110,7 @@ def _why(cell: Cell) -> str:
 def read_curves(metrics: Path) -> dict[str, Curve]:
     """The curves in a metrics.jsonl; none where there is no such file."""
     curves: dict[str, Curve] = {}
-    if not metrics.is_file():
-        return {}
-    for text in metrics.read_text("utf-8").splitlines():
-        line = json.loads(text)
+    for line in read_metrics(metrics):
         for key, value in line.items():
             if key in NO_CURVE or key.endswith("_per_second"):
                 continue
@@ -118,3 +122,34 @@ def read_curves(metrics: Path) -> dict[str, Curve]:
 def current_names(curves: Mapping[str, Curve]) -> dict[str, Curve]:
     """Curves by the current names of their metrics."""
     return {current_metric(name): curve for name, curve in curves.items()}
+
+
+def read_metrics(file: Path) -> list[dict[str, Any]]:
+    """The lines of a metrics.jsonl; none where there is no such file, and without one cut short by a kill."""
+    lines = []
+    for text in file.read_text("utf-8").splitlines() if file.is_file() else ():
+        with suppress(ValueError):
+            lines.append(json.loads(text))
+    return lines
+
+
+def selected_earlier(one: Outcome) -> bool:
+    """Whether the model is not that of the last step, but of an earlier one or the base."""
+    run = one.result.get("run", {})
+    return bool(run.get("steps")) and run.get("best_step", run["steps"]) != run["steps"]
+
+
+def inactive_parts(one: Outcome) -> list[str]:
+    """What did nothing in a run, so that it does not speak about that part."""
+    found = []
+    if one.result.get("run", {}).get("clustering_started_at") == 1:
+        found.append("sigma was reached at step 1, so its value had no effect")
+    judged = [value for _, value in one.curves.get("judged_false_negatives", [])]
+    if judged and not any(judged):
+        found.append("the guide called no pair a false negative")
+    shares = [value for _, value in one.curves.get("hard_negative_share", [])]
+    if shares and sum(shares) / len(shares) < LEAST_SHARE:
+        found.append(
+            f"centroids made up {100 * sum(shares) / len(shares):.2g} % of the denominator"
+        )
+    return found

@@ -24,10 +24,13 @@ from clusterns.lab.cells import CURVES
 from clusterns.lab.differences import Difference
 from clusterns.lab.experiment import Experiment
 from clusterns.lab.findings import Line, Outcome, current_names
+from clusterns.lab.identity import recorded_identity, trial_name
 from clusterns.settings import validated
 
 CELL_NAME = re.compile(r"\w[\w.-]*-\d+-[0-9a-f]{10}")
-FOLDERS = re.compile(r"(?<![^\s'\"(=])/(?:[^/\s'\"]+/)*")
+FOLDERS = re.compile(r"(?<![^\s'\"(=])/(?:[^/\s'\"]+/)+")
+# What people call things is no path, whatever it looks like.
+NAMES = {"title", "about", "label", "line", "row", "first", "second", "beside", "compare", "name"}
 
 
 @dataclass(frozen=True)
@@ -108,15 +111,30 @@ class Record:
 
 
 def cell_name(result: Mapping[str, Any]) -> str:
-    """The folder that a result was made in: the last word of the command that made it."""
-    name = Path(str(result["record"]["command"][-1])).name
+    """The name of a trial: as recorded, or made of what an early record holds."""
+    name = result.get("name")
+    if name is None:
+        identity = recorded_identity(result)
+        if identity is None:
+            return early_name(result)
+        name = trial_name(identity)
+    return _checked(name)
+
+
+def early_name(result: Mapping[str, Any]) -> str:
+    """The name that a trial had before names were recorded: the last word of the command that made it."""
+    return _checked(Path(str(result["record"]["command"][-1])).name)
+
+
+def _checked(name: str) -> str:
     if not CELL_NAME.fullmatch(name):
         raise ValueError(f"{name!r} is no name of a cell")
     return name
 
 
-def answers_file(folder: Path, name: str) -> Path:
-    """Where a folder of records has the answers of a cell."""
+def answers_file(folder: Path, result: Mapping[str, Any]) -> Path:
+    """Where a folder of records has the answers of a trial; those of an early one keep its early name."""
+    name = cell_name(result) if "name" in result else early_name(result)
     return folder / "answers" / f"{name}.npz"
 
 
@@ -126,7 +144,7 @@ def _write_answers(one: Outcome, folder: Path) -> None:
     items = read_results(one.answers)[0].items
     own = {key: rows for key, rows in items.items() if key.split("/")[0] in one.result["suites"]}
     if own:
-        file = answers_file(folder, cell_name(one.result))
+        file = answers_file(folder, one.result)
         # Another record may have the same cell with the answers of other suites.
         write_items(file, {**read_items(file), **own})
 
@@ -134,7 +152,7 @@ def _write_answers(one: Outcome, folder: Path) -> None:
 def without_folders(value: Any) -> Any:
     """Absolute paths say nothing to anyone else: the name of the file is kept, in sentences too."""
     if isinstance(value, dict):
-        return {key: without_folders(each) for key, each in value.items()}
+        return {key: each if key in NAMES else without_folders(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [without_folders(each) for each in value]
     return FOLDERS.sub("", value) if isinstance(value, str) else value

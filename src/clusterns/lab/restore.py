@@ -15,6 +15,7 @@ from clusterns.errors import UserError
 from clusterns.evaluation.results.results import Results, SuiteResult, read_items, read_sets
 from clusterns.files import read_json, write_json
 from clusterns.lab.cells import ANSWERS, CELLS, is_restored
+from clusterns.lab.identity import superseded
 from clusterns.lab.records import Record, answers_file, cell_name
 from clusterns.locks import locked
 
@@ -32,11 +33,13 @@ SUITE: dict[str, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class Restored:
-    """How many cells were put into the lab, were there already, and have no answers row by row."""
+    """How many cells were put into the lab, were there already, have no answers row by row, and are of a
+    superseded revision: another one of the method or of a part would be run today."""
 
     cells: int
     there: int
     without_answers: int
+    superseded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,10 @@ def restore(records: Sequence[Path], lab: Path) -> Restored:
                 results.write(folder / ANSWERS)
             write_json(folder / "result.json", result)
     without = sum(bool(result["suites"]) and not results.items for result, results in read.values())
-    return Restored(len(put), len(kept) - len(put), without)
+    old = [
+        f"{name}: {', '.join(of)}" for name, one in kept.items() if (of := superseded(one.result))
+    ]
+    return Restored(len(put), len(kept) - len(put), without, tuple(old))
 
 
 def _cells(path: Path) -> dict[str, _Kept]:
@@ -85,12 +91,13 @@ def _cells(path: Path) -> dict[str, _Kept]:
                     read_sets(suite["sets"])
                 _check(one.result["values"], dict.fromkeys(one.result["values"], (int, float)))
                 name = cell_name(one.result)
+                answers = answers_file(path.parent, one.result)
             except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
                 raise UserError(
                     f"{path}: the cell of {line.label}, seed {one.seed}, is not whole: {error}."
                 ) from error
             result = {key: value for key, value in one.result.items() if key not in PLACE}
-            found[name] = _Kept(result, answers_file(path.parent, name))
+            found[name] = _Kept({**result, "name": name}, answers)
     return found
 
 

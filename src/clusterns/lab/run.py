@@ -10,6 +10,7 @@ from clusterns.lab.cells import Cell, check_at_hand
 from clusterns.lab.engines.driver import Driver, Task, duration
 from clusterns.lab.engines.engine import Engine
 from clusterns.lab.engines.program import Program
+from clusterns.locks import is_free
 
 
 def run_cells(cells: Sequence[Cell], engine: Engine, workers: int) -> dict[str, str]:
@@ -29,8 +30,13 @@ def run_cells(cells: Sequence[Cell], engine: Engine, workers: int) -> dict[str, 
 
 
 def _task(cell: Cell) -> Task:
-    program = Program(("lab", "cell", str(cell.folder)), str(cell.log))
-    return Task(cell.name, program, lambda: cell.is_done, lambda: summary(cell.result or {}))
+    return Task(
+        cell.name,
+        Program(("lab", "cell", str(cell.folder)), str(cell.log)),
+        lambda: cell.is_done,
+        lambda: is_free(cell.folder),  # another lab in this folder may be at it
+        lambda: summary(cell.result or {}),
+    )
 
 
 def summary(result: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -11,10 +11,11 @@ from clusterns.evaluation.data.catalogue import SUITES
 from clusterns.evaluation.results.bootstrap import two_sided_p
 from clusterns.evaluation.results.published import published_rows
 from clusterns.evaluation.results.results import AVERAGED, LOWER_IS_BETTER
-from clusterns.lab.checks import AMI, names_of
+from clusterns.lab.checks import AMI, DEV_LAST, names_of
 from clusterns.lab.differences import Difference, least_p
 from clusterns.lab.experiment import Experiment
-from clusterns.lab.findings import Line, Outcome
+from clusterns.lab.findings import Line, Outcome, inactive_parts, selected_earlier
+from clusterns.lab.identity import superseded
 from clusterns.tables import Table
 
 SEEDS = "seeds"
@@ -28,7 +29,9 @@ def scores_table(experiment: Experiment, lines: Sequence[Line]) -> Table:
     lower = [name.split("/")[0] in LOWER_IS_BETTER for name in columns.values()]
     # A diagnostic has no best, and means over seeds that are not all there are not to be compared.
     complete = not any(line.missing for line in lines)
-    marked = [complete and name.split("/")[0] in (*SUITES, "dev") for name in columns.values()]
+    marked = [
+        complete and name.split("/")[0] in (*SUITES, "dev", DEV_LAST) for name in columns.values()
+    ]
     table = Table(
         experiment.title,
         [*columns, SEEDS],
@@ -60,7 +63,13 @@ def columns_of(experiment: Experiment, lines: Sequence[Line]) -> dict[str, str]:
     """The columns of the table, each with the value in it; of a suite, those that are there."""
     suite = experiment.table.suite
     if suite is None:
-        return experiment.table.columns
+        differ = any(selected_earlier(one) for line in lines for one in line.outcomes)
+        found = {}
+        for name, value in experiment.table.columns.items():
+            found[name] = value
+            if value == "dev" and differ:
+                found[f"{name}, last step"] = DEV_LAST
+        return found
     names = [name for name in names_of(suite) if name != AMI]  # of DBpedia, which has a column
     there = dict.fromkeys(name for line in lines for one in line.outcomes for name in one.values)
     # A part of a set, or one from the Hub, has its name with more behind it.
@@ -100,16 +109,33 @@ def _notes(lines: Sequence[Line], columns: dict[str, str]) -> list[str]:
             notes.append(
                 f"{line.label}, {_seeds(never)}: clustering never started, so it is SimCSE."
             )
-        kept = [one.seed for one in line.outcomes if kept_base(one)]
+        kept = [one for one in line.outcomes if kept_base(one)]
         if kept:
-            notes.append(
-                f"{line.label}, {_seeds(kept)}: no step was better than the base, so it is the base."
+            last = ", ".join(
+                f"{one.values[DEV_LAST]:.2f}" for one in kept if DEV_LAST in one.values
             )
+            notes.append(
+                f"{line.label}, {_seeds([one.seed for one in kept])}: no step was better than the base, so the "
+                f"scores are the base's{f'; dev of the last step: {last}' if last else ''}."
+            )
+        notes += _by_seeds(
+            line, lambda one: [f"superseded {each}" for each in superseded(one.result)]
+        )
+        notes += _by_seeds(line, inactive_parts)
     for name, value in columns.items():
         without = [line.label for line in lines if line.outcomes and not line.values(value)]
         if without:
             notes.append(f"Without {name}: {', '.join(without)}.")
     return notes
+
+
+def _by_seeds(line: Line, find: Callable[[Outcome], Sequence[str]]) -> list[str]:
+    """What is to be said of single seeds of a line, each thing once."""
+    found: dict[str, list[int]] = {}
+    for one in line.outcomes:
+        for words in find(one):
+            found.setdefault(words, []).append(one.seed)
+    return [f"{line.label}, {_seeds(seeds)}: {words}." for words, seeds in found.items()]
 
 
 def _judged_on(lines: Sequence[Line], suites: set[str]) -> list[str]:

@@ -76,6 +76,8 @@ class Method:
     """Keys that belong to the method and to none of its parts."""
     defaults: Mapping[str, Any] = {}
     """Defaults that differ from those of the keys."""
+    revision: int = 1
+    """Raised when the method's numbers change: trials of an earlier revision are not used as its results."""
     trains = True
     """False: :meth:`make` gives the model, and nothing is trained."""
 

@@ -102,6 +102,8 @@ class Recipe(TrainingSettings, EncoderSettings, ViewSettings, PromptSettings, Co
     """A key that is changed takes out another one of the recipe."""
     places: ClassVar[tuple[str, ...]] = ("base", "dev")
     """Keys that may name a file or folder: a run keeps the whole path, to go on from anywhere."""
+    revision: ClassVar[int] = 1
+    """Of a part: raised when its numbers change, as that of a method."""
 
     @classmethod
     def keys_of_places(cls) -> list[str]:

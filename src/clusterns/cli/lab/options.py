@@ -17,6 +17,7 @@ class Budget(str, Enum):
     """What can be asked for with --budget."""
 
     small = "small"
+    raw = "raw"
     paper = "paper"
 
 
@@ -33,7 +34,8 @@ LAB = Path("runs/lab")
 BudgetOption = Annotated[
     Budget,
     typer.Option(
-        help="small: minibert, minutes a cell on one thread. paper: the published settings, for GPUs."
+        help="small: minibert, minutes a trial on one thread. raw: the same from a masked language model "
+        "(minibert-raw), for comparing methods. paper: the published settings, for GPUs."
     ),
 ]
 SeedsOption = Annotated[

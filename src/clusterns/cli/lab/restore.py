@@ -41,3 +41,5 @@ def restore(
             f"{told.without_answers} have no answers row by row: they are left out of the tests over rows.",
             soft_wrap=True,
         )
+    for name in told.superseded:
+        answers.print(f"superseded, not used in place of a new run: {name}", soft_wrap=True)

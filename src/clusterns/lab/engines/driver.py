@@ -26,6 +26,8 @@ class Task:
     program: Program
     is_done: Callable[[], bool] | None = None
     """None: where it ends with the exit code 0."""
+    is_free: Callable[[], bool] = lambda: True
+    """False while another process has it."""
     told: Callable[[], str] = lambda: "done"
     """What came out, in a few words."""
 
@@ -63,8 +65,11 @@ class Driver:
         ended = 0
         with bar(total=len(tasks), desc=self.title, unit=self.unit) as shown:
             while waiting or running:
-                while waiting and len(running) < self.workers:
-                    task = waiting.popleft()
+                while len(running) < self.workers:
+                    task = next((each for each in waiting if each.is_free()), None)
+                    if task is None:
+                        break
+                    waiting.remove(task)
                     running.append(_Running(task, self.engine.start(task.program), time.time()))
                 time.sleep(INTERVAL)
                 for one in list(running):

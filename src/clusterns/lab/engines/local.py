@@ -8,7 +8,7 @@ import subprocess
 import sys
 from contextlib import suppress
 
-from clusterns.lab.engines.program import Program, as_text
+from clusterns.lab.engines.program import ONE_THREAD, Program, as_text
 
 PATIENCE = 60.0  # seconds for a run to save itself
 
@@ -22,7 +22,7 @@ class LocalProgram:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, **program.environment},
+            env={**os.environ, **ONE_THREAD},
             # Ctrl-C is for the driver, which asks the programs to stop.
             start_new_session=True,
         )

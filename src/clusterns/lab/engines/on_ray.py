@@ -8,7 +8,12 @@ from typing import Any
 
 from clusterns.console import say
 from clusterns.lab.engines.engine import LOST
-from clusterns.lab.engines.program import ONE_THREAD, Program, run_program
+from clusterns.lab.engines.program import (
+    ONE_THREAD,
+    Program,
+    named_variables,
+    run_program,
+)
 
 PATIENCE = 60.0  # seconds for programs to save themselves
 
@@ -49,7 +54,8 @@ class OnRay:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         import ray
 
-        if not ray.is_initialized():
+        self._is_ours = not ray.is_initialized()
+        if self._is_ours:
             ray.init(include_dashboard=False, log_to_driver=False, logging_level="ERROR")
         there = int(ray.cluster_resources().get("GPU", 0))
         if there < gpus:  # no error: a cluster may grow when it is asked
@@ -64,12 +70,12 @@ class OnRay:
     def start(self, program: Program) -> RayProgram:
         """Line it up for a worker."""
         self._started = [each for each in self._started if each.exit_code() is None]
-        started = RayProgram(self._run.remote(program))
+        started = RayProgram(self._run.remote(program, named_variables()))
         self._started.append(started)
         return started
 
     def close(self) -> None:
-        """Ask all programs to end, wait for them, and leave the cluster."""
+        """Ask all programs to end, wait for them, and leave the cluster unless it was joined before."""
         import ray
 
         running = [each for each in self._started if each.exit_code() is None]
@@ -79,4 +85,5 @@ class OnRay:
             ray.wait(
                 [each.reference for each in running], num_returns=len(running), timeout=PATIENCE
             )
-        ray.shutdown()
+        if self._is_ours:
+            ray.shutdown()

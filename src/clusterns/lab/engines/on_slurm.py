@@ -10,13 +10,13 @@ from typing import Any
 from clusterns.errors import UserError
 from clusterns.lab.engines.driver import STOPPED
 from clusterns.lab.engines.engine import LOST
-from clusterns.lab.engines.program import Program, run_program
+from clusterns.lab.engines.program import Program, named_variables, run_program
 
 # What a job asks for where the user says nothing else.
 DEFAULTS = {"timeout_min": 24 * 60, "cpus_per_task": 1, "name": "clusterns"}
 
 
-def run_job(program: Program) -> int:
+def run_job(program: Program, variables: Mapping[str, str]) -> int:
     """Run a program inside a job.
 
     Slurm warns of the end of a job's time, and of being set aside, by SIGUSR2. Submitit would raise an error
@@ -25,7 +25,7 @@ def run_job(program: Program) -> int:
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(STOPPED[-1]))
     signal.signal(signal.SIGUSR2, lambda *_: signal.raise_signal(signal.SIGTERM))
-    return run_program(program)
+    return run_program(program, variables)
 
 
 class SlurmProgram:
@@ -78,7 +78,7 @@ class OnSlurm:
     def start(self, program: Program) -> SlurmProgram:
         """Submit a job."""
         self._started = [each for each in self._started if each.exit_code() is None]
-        started = SlurmProgram(self._executor.submit(run_job, program))
+        started = SlurmProgram(self._executor.submit(run_job, program, named_variables()))
         self._started.append(started)
         return started
 

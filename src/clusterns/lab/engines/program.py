@@ -8,6 +8,7 @@ import runpy
 import sys
 import threading
 import traceback
+from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -22,7 +23,16 @@ ONE_THREAD = {
     "TOKENIZERS_PARALLELISM": "false",
 }
 ERROR = "error: "
-KEPT = ("CLUSTERNS_", "HF_", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+# All that goes to another machine. Tokens do not: they come from the worker's own environment.
+SENT = (
+    "CLUSTERNS_CACHE", "CLUSTERNS_DATA", "HF_HOME", "HF_HUB_CACHE", "HF_DATASETS_CACHE", "HF_ENDPOINT",
+    "HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT",
+)  # fmt: skip
+
+
+def named_variables() -> dict[str, str]:
+    """The variables of the environment that go along to Ray and Slurm: cache, endpoint, offline mode, threads."""
+    return {name: os.environ[name] for name in SENT if name in os.environ}
 
 
 @dataclass(frozen=True)
@@ -35,20 +45,11 @@ class Program:
     """A file that stdout and stderr are added to."""
     folder: str = field(default_factory=os.getcwd)
     """Where it runs."""
-    variables: dict[str, str] = field(
-        default_factory=lambda: {k: v for k, v in os.environ.items() if k.startswith(KEPT)}
-    )
-    """Of the environment, besides those that hold it to one thread."""
-
-    @property
-    def environment(self) -> dict[str, str]:
-        """The variables that it is to see."""
-        return {**self.variables, **ONE_THREAD}
 
 
-def run_program(program: Program) -> int:
-    """Run it in this process, and give the exit code."""
-    os.environ.update(program.environment)
+def run_program(program: Program, variables: Mapping[str, str] | None = None) -> int:
+    """Run it in this process, with ``variables`` added to the environment, and give the exit code."""
+    os.environ.update({**(variables or {}), **ONE_THREAD})
     os.chdir(program.folder)
     sys.argv = ["clusterns", *program.arguments]
     Path(program.log).parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,203 @@
+"""What a trial is: the settings, the base and the text that decide its numbers, and a name made of them.
+
+Only settings that differ from frozen defaults take part, under frozen names (historical.yaml). So trials on record
+keep their names when a default of the recipe changes, or a key is renamed or added.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from clusterns.encoder.locate import MINIBERT, identity_of_base
+from clusterns.errors import UserError
+from clusterns.evaluation.data.text_files import split_columns
+from clusterns.files import cache_folder, read_json, write_json
+from clusterns.lab.experiment import WIKIPEDIA
+from clusterns.methods.registry import get_method, get_part, method_names, part_names
+from clusterns.training.folder import NO_MATTER
+from clusterns.training.recipe import Recipe
+
+WIKIPEDIA_FILE = Path("wiki") / "enwiki_1m.txt.xz"
+# The text of this project's own records, so that they can be read where it is missing.
+WIKIPEDIA_DIGEST = "215e7f36e0666a45b18e5daf68ea75c2"
+WORTH_CACHING = 1 << 20  # bytes; a smaller file is read again
+Identity = dict[str, Any]
+
+
+@cache
+def _historical() -> dict[str, dict[str, Any]]:
+    text = (files("clusterns.lab") / "historical.yaml").read_text("utf-8")
+    return dict(yaml.safe_load(text))
+
+
+def current_keys(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings from an old record or experiment file, under the names and values of today."""
+    known = _historical()
+    names, values = known["renamed"], known["renamed_values"]
+    found = {names.get(key, key): value for key, value in settings.items()}
+    return {
+        key: values[key].get(value, value) if key in values and isinstance(value, str) else value
+        for key, value in found.items()
+    }
+
+
+def identity_of(recipe: Recipe, corpus: str) -> Identity:
+    """The identity of the trial that trains ``recipe`` on ``corpus``."""
+    settings = recipe.model_dump(mode="json", exclude=recipe.unread() | NO_MATTER)
+    base = _base_identity(str(settings.pop("base") or MINIBERT))
+    for key in settings.keys() & set(recipe.keys_of_places()):
+        settings[key] = settings[key] and content_identity(str(settings[key]))
+    defaults = {
+        key: field.get_default(call_default_factory=True)
+        for key, field in type(recipe).model_fields.items()
+    }
+    return _identity(settings, defaults, base, content_identity(corpus), revisions_of(recipe))
+
+
+def recorded_identity(result: Mapping[str, Any]) -> Identity | None:
+    """The identity of a trial on record; None for an early one of which too little was recorded."""
+    if "identity" in result:
+        return dict(result["identity"])
+    resolved, base = result.get("resolved"), result.get("base")
+    if not resolved or not base or result.get("corpus") not in (WIKIPEDIA_FILE.name, WIKIPEDIA):
+        return None
+    settings = {k: v for k, v in resolved.items() if k not in NO_MATTER | {"base"}}
+    return _identity(settings, {}, _digest_of_base(base), WIKIPEDIA_DIGEST, {})
+
+
+def trial_name(identity: Identity) -> str:
+    """The name of a trial and of its folder."""
+    text, settings = json.dumps(identity, sort_keys=True), identity["settings"]
+    seed = settings.get("seed", _historical()["defaults"]["seed"])
+    return (
+        f"{settings['method']}-{seed}-{hashlib.blake2b(text.encode(), digest_size=5).hexdigest()}"
+    )
+
+
+def _identity(
+    settings: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+    base: str,
+    corpus: str,
+    revisions: Mapping[str, int],
+) -> Identity:
+    """``defaults`` are those of keys that have no frozen one."""
+    known = _historical()
+    frozen_names = {new: old for old, new in known["renamed"].items()}
+    own: dict[str, Any] = {}
+    for key, value in settings.items():
+        name = frozen_names.get(key, key)
+        renamed = {new: old for old, new in known["renamed_values"].get(key, {}).items()}
+        renamed |= known["hashed_values"].get(key, {})
+        if isinstance(value, str):
+            value = renamed.get(value, value)
+        default = known["defaults"].get(name, defaults.get(key))
+        if key == "method" or _plain(value) != _plain(default):
+            own[name] = _plain(value)
+    return {
+        "settings": own,
+        "base": base,
+        "corpus": corpus,
+        **({"revisions": dict(revisions)} if revisions else {}),
+    }
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it, whether a key is typed as an integer or as a float."""
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def revisions_of(recipe: Recipe) -> dict[str, int]:
+    """The revisions above 1 of a recipe's method and parts."""
+    chosen = get_method(recipe.method)
+    parts = dict.fromkeys((*chosen.parts, *recipe.parts))
+    found = {f"method {chosen.name}": chosen.revision}
+    found |= {f"part {name}": get_part(name).revision for name in parts}
+    return {name: revision for name, revision in found.items() if revision > 1}
+
+
+def superseded(result: Mapping[str, Any]) -> list[str]:
+    """The method and parts of a finished trial whose numbers have changed since: ``part clustering (1, now 2)``."""
+    settings = current_keys({**result.get("settings", {}), **(result.get("resolved") or {})})
+    method, added = str(settings.get("method", "")), settings.get("parts") or []
+    if method not in method_names():
+        return []
+    names = [*get_method(method).parts, *([added] if isinstance(added, str) else added)]
+    names = [name for name in names if name in part_names()]
+    now = {f"method {method}": get_method(method).revision}
+    now |= {f"part {name}": get_part(name).revision for name in names}
+    then = result.get("identity", {}).get("revisions", {})
+    return [
+        f"{name} (revision {then.get(name, 1)}, now {revision})"
+        for name, revision in now.items()
+        if then.get(name, 1) != revision
+    ]
+
+
+@cache
+def _base_identity(name: str) -> str:
+    return _digest_of_base(identity_of_base(name))
+
+
+def _digest_of_base(identity: str) -> str:
+    """Of a base whose weights are at hand the digest decides, not the folder's name."""
+    name, _, digest = identity.rpartition(" ")
+    is_digest = bool(name) and len(digest) == 16 and set(digest) <= set("0123456789abcdef")
+    return digest if is_digest else identity
+
+
+def content_identity(place: str) -> str:
+    """What tells two texts apart: the digest of a file or of all files of a folder, else the name."""
+    if place == WIKIPEDIA:
+        return WIKIPEDIA_DIGEST
+    path, columns = split_columns(Path(place).expanduser())
+    is_word = Path(place).name == place and not path.suffix  # such as stsb, whatever lies here
+    if is_word or not path.exists():
+        return place
+    try:
+        if path.is_file():
+            found = _file_digest(path)
+        else:
+            inside = sorted(each for each in path.rglob("*") if each.is_file())
+            told = [f"{each.relative_to(path).as_posix()} {_file_digest(each)}" for each in inside]
+            found = hashlib.blake2b("\n".join(told).encode(), digest_size=16).hexdigest()
+    except OSError as error:
+        raise UserError(f"cannot read {error.filename or path}: {error.strerror}.") from error
+    return f"{found} {columns}" if columns else found
+
+
+def _file_digest(file: Path) -> str:
+    """Of a large file the digest is cached, with the size and the time of the file that it belongs to."""
+    state = file.stat()
+    if state.st_size < WORTH_CACHING:
+        return _digest(file)
+    key = hashlib.blake2b(str(file.resolve()).encode(), digest_size=16).hexdigest()
+    cached = cache_folder("digests") / f"{key}.json"
+    now = [state.st_size, state.st_mtime_ns]
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        known = read_json(cached)
+        if known["state"] == now:
+            return str(known["digest"])
+    found = _digest(file)
+    with suppress(OSError, UserError):  # a cache that cannot be written is no reason to stop
+        write_json(cached, {"state": now, "digest": found})
+    return found
+
+
+def _digest(file: Path) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    with file.open("rb") as opened:
+        while block := opened.read(1 << 22):
+            digest.update(block)
+    return digest.hexdigest()

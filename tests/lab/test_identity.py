@@ -1,0 +1,147 @@
+"""A trial's name stands for what decides its numbers, today and when it was recorded."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clusterns.lab import identity
+from clusterns.lab.cells import cells_of, make_cell
+from clusterns.lab.experiment import SMALL
+from clusterns.lab.findings import gather
+from clusterns.lab.identity import content_identity, current_keys, identity_of, trial_name
+from clusterns.lab.records import Record, cell_name, early_name
+from clusterns.lab.restore import restore
+from clusterns.lab.tables import scores_table
+from clusterns.methods.clusterns import ClusterNS
+from clusterns.methods.registry import all_fields, get_part
+from clusterns.training.recipe import load_recipe
+
+RECORDS = Path(__file__).parents[2] / "results" / "lab"
+COUNTS = {
+    "ablations": 18, "false-negatives": 12, "main": 51, "momentum": 16, "similarity": 6, "temperature": 15,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("restored")
+    assert restore([RECORDS], folder).cells == 84  # distinct ones; experiments share trials
+    return folder
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_every_trial_on_record_is_found_in_a_lab_that_was_restored(name: str, lab: Path) -> None:
+    record = Record.read(RECORDS / f"{name}.jsonl")
+    recorded = {(line.label, one.seed) for line in record.lines for one in line.outcomes}
+    trials = cells_of(record.experiment, lab, record.budget)
+    found = {(trial.line, trial.seed): trial.folder for trial in trials if trial.is_done}
+    assert set(found) >= recorded
+    assert len({found[one] for one in recorded}) == len(recorded) == COUNTS[name]
+
+
+def test_an_early_record_has_its_name_from_its_settings_and_its_answers_by_the_early_one() -> None:
+    record = Record.read(RECORDS / "main.jsonl")
+    line = next(line for line in record.lines if line.label == "ClusterNS, crops")
+    first = line.outcomes[0].result
+    assert early_name(first) == "clusterns-1-5c1aa6f77d"
+    changes = {**SMALL, "method": "clusterns", "positives": "crop", "dropout": 0.0, "seed": 1}
+    assert cell_name(first) == make_cell("A", changes, "wikipedia", Path()).folder.name
+
+
+def test_every_key_of_a_recipe_has_a_frozen_default() -> None:
+    """A new one goes into historical.yaml with its first default: a later default must not change old names."""
+    known = identity._historical()
+    frozen = {known["renamed"].get(key, key) for key in known["defaults"]}
+    assert set(all_fields()) - {"description", "check_memory", "method", "base"} <= frozen
+
+
+def test_defaults_take_no_part_and_keys_keep_their_frozen_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    recipe = load_recipe("default", {"method": "simcse", "temperature": 0.1, "dev": "stsb"})
+    before = identity_of(recipe, "owner/text")
+    assert before["settings"] == {"method": "simcse", "temperature": 0.1, "dev": "stsb"}
+    known: dict[str, Any] = json.loads(json.dumps(identity._historical()))
+    known["defaults"]["tau"] = known["defaults"].pop("temperature")
+    known["renamed"] = {"tau": "temperature"}
+    known["renamed_values"] = {"method": {"old-simcse": "simcse"}}
+    del known["defaults"]["workers"]  # a key that came later
+    monkeypatch.setattr(identity, "_historical", lambda: known)
+    found = identity_of(recipe, "owner/text")
+    assert found["settings"] == {"method": "old-simcse", "tau": 0.1, "dev": "stsb"}
+    assert current_keys(found["settings"]) == {
+        "method": "simcse", "temperature": 0.1, "dev": "stsb",
+    }  # fmt: skip
+
+
+def test_the_last_step_and_the_label_free_choice_are_different_trials() -> None:
+    last, chosen = (
+        identity_of(load_recipe("default", {"dev": dev}), "t") for dev in ("none", "label-free")
+    )
+    assert last["settings"]["dev"] == "last"
+    assert "dev" not in chosen["settings"]  # what `none` meant in early records
+
+
+def test_numbers_count_by_their_value_not_their_type() -> None:
+    assert identity._identity({"sigma": 1.0}, {}, "", "", {}) == identity._identity(
+        {"sigma": 1}, {}, "", "", {}
+    )
+
+
+def test_a_superseded_revision_is_told_and_never_taken_for_a_current_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = Record.read(RECORDS / "similarity.jsonl")
+    before = {
+        trial.folder.name: trial for trial in cells_of(record.experiment, tmp_path, record.budget)
+    }
+    part = next(name for name in ClusterNS.parts)
+    monkeypatch.setattr(get_part(part), "revision", 3)
+    told = restore([RECORDS / "similarity.jsonl"], tmp_path)
+    ours = [name for name, trial in before.items() if trial.changes["method"] == "clusterns"]
+    assert {each.split(":")[0] for each in told.superseded} == set(ours)
+    assert f"part {part} (revision 1, now 3)" in told.superseded[0]
+    trials = cells_of(record.experiment, tmp_path, record.budget)
+    assert {t.folder.name for t in trials if t.is_done} == set(before) - set(ours)
+    assert all(
+        t.identity["revisions"] == {f"part {part}": 3}
+        for t in trials
+        if t.changes["method"] == "clusterns"
+    )
+    # A record on its own says so, too.
+    notes = scores_table(record.experiment, record.lines).notes
+    assert any(f"superseded part {part} (revision 1, now 3)" in note for note in notes)
+    assert gather(record.experiment, trials)
+
+
+def test_a_large_text_is_read_once_and_again_when_it_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(identity, "WORTH_CACHING", 4)
+    read: list[Path] = []
+    digest = identity._digest
+    monkeypatch.setattr(identity, "_digest", lambda file: [read.append(file), digest(file)][1])
+    text = tmp_path / "text.txt"
+    text.write_text("one text")
+    first = content_identity(str(text))
+    assert content_identity(str(text)) == first
+    assert len(read) == 1
+    text.write_text("two text")  # of the same size
+    os.utime(text, ns=(1, 1))
+    assert content_identity(str(text)) != first
+    cached = next((tmp_path / "cache" / "digests").iterdir())
+    cached.write_text("{")
+    text.write_text("one text")
+    assert content_identity(str(text)) == first
+
+
+def test_a_name_stands_for_the_identity() -> None:
+    one = {"settings": {"method": "simcse"}, "base": "b", "corpus": "c"}
+    names = {trial_name(each) for each in (one, {**one, "corpus": "d"}, dict(one))}
+    assert len(names) == 2
