@@ -13,7 +13,13 @@ from clusterns.lab import identity
 from clusterns.lab.cells import cells_of, make_cell
 from clusterns.lab.experiment import SMALL
 from clusterns.lab.findings import gather
-from clusterns.lab.identity import content_identity, current_keys, identity_of, trial_name
+from clusterns.lab.identity import (
+    content_identity,
+    current_keys,
+    identity_of,
+    superseded,
+    trial_name,
+)
 from clusterns.lab.records import Record, cell_name, early_name
 from clusterns.lab.restore import restore
 from clusterns.lab.tables import scores_table
@@ -36,12 +42,18 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("name", COUNTS)
 def test_every_trial_on_record_is_found_in_a_lab_that_was_restored(name: str, lab: Path) -> None:
+    """Under its name of today, or as superseded where its method or a part has another revision since."""
     record = Record.read(RECORDS / f"{name}.jsonl")
-    recorded = {(line.label, one.seed) for line in record.lines for one in line.outcomes}
+    recorded = {(x.label, one.seed): one.result for x in record.lines for one in x.outcomes}
+    assert len(recorded) == COUNTS[name]
+    names = {key: cell_name(result) for key, result in recorded.items()}
+    assert len(set(names.values())) == COUNTS[name]
+    assert all((lab / "cells" / each / "result.json").is_file() for each in names.values())
     trials = cells_of(record.experiment, lab, record.budget)
-    found = {(trial.line, trial.seed): trial.folder for trial in trials if trial.is_done}
-    assert set(found) >= recorded
-    assert len({found[one] for one in recorded}) == len(recorded) == COUNTS[name]
+    found = {(each.line, each.seed): each.folder.name for each in trials if each.is_done}
+    old = {key for key, result in recorded.items() if superseded(result)}
+    assert found == {key: each for key, each in names.items() if key not in old}
+    assert {label for label, _ in old} <= {"ESimCSE", "DCLR"}
 
 
 def test_an_early_record_has_its_name_from_its_settings_and_its_answers_by_the_early_one() -> None:

@@ -49,6 +49,8 @@ class NoiseSettings(Recipe):
 class JudgeSettings(Recipe):
     """In-batch negatives that a frozen model finds too much alike are left out (DCLR)."""
 
+    revision: ClassVar[int] = 2  # the guide learns from the whole corpus, with dropout
+
     places: ClassVar[tuple[str, ...]] = ("judge",)
 
     judge: str = ""

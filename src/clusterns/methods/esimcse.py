@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 @part("queue")
 class QueueSettings(Recipe):
     """Sentences of earlier batches as negatives, embedded by a momentum encoder (ESimCSE)."""
+
+    revision: ClassVar[int] = 2  # the momentum encoder follows before it embeds
 
     queue_batches: float = Field(2.5, gt=0)
     """Length of the queue, in batches."""

@@ -138,7 +138,7 @@ class Recipe(TrainingSettings, EncoderSettings, ViewSettings, PromptSettings, Co
 
     def unread(self) -> set[str]:
         """Keys that do not matter as the others are, and stay out of the resolved recipe."""
-        return set() if self.parts else {"parts"}
+        return (set() if self.parts else {"parts"}) | (set() if self.template else {"denoising"})
 
     def to_yaml(self) -> str:
         """The resolved recipe, every key that this method reads."""
