@@ -25,10 +25,10 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.harness import description, wikipedia
-from clusterns.explore.corpus import EmbeddedCorpus
-from clusterns.explore.explorer import Explorer
-from clusterns.explore.server import listen, make_server
-from clusterns.explore.topics import find_topics
+from clusterns.explorer.corpus import EmbeddedCorpus
+from clusterns.explorer.explorer import Explorer
+from clusterns.explorer.server import listen, make_server
+from clusterns.explorer.topics import find_topics
 from clusterns.vectors.embed import Embedder
 from clusterns.vectors.models import load_model
 from clusterns.vectors.nearest import nearest, unit

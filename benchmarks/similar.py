@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import description, wikipedia
-from clusterns.explore.duplicates import THRESHOLDS, find_pairs, levels
+from clusterns.explorer.duplicates import THRESHOLDS, find_pairs, levels
 from clusterns.vectors.approximate import InvertedFile
 from clusterns.vectors.embed import Embedder
 from clusterns.vectors.models import load_model

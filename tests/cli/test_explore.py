@@ -61,7 +61,7 @@ def test_the_table_says_what_each_threshold_would_give(tiny_bert: Path, corpus: 
 def test_a_threshold_below_which_all_is_alike_is_said_to_be_one(
     tiny_bert: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clusterns.explore.duplicates.LARGE_GROUP", 20)
+    monkeypatch.setattr("clusterns.explorer.duplicates.LARGE_GROUP", 20)
     shown = run("similar", tiny_bert, corpus, "--pooling", "mean", "--threshold", -1)
     assert "The largest group holds 42 of 42 lines: -1 is low for this model." in shown
 

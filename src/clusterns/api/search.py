@@ -162,7 +162,7 @@ class SearchPlan:
             return self._index(model).search(model, self.query, self.top)
 
     def _index(self, model: SentenceTransformer) -> Index:
-        from clusterns.explore.corpus import run_index
+        from clusterns.explorer.corpus import run_index
         from clusterns.vectors.index import Index
 
         if not self.corpus:

@@ -72,12 +72,12 @@ def explore(
 
     Other text:            clusterns explore runs/mine titles.txt
     """
-    from clusterns.explore.explorer import check_explorer
+    from clusterns.explorer.explorer import check_explorer
 
     check_explorer(model, corpus or (), against, pooling, against_pooling)
 
     from clusterns.cli.quiet import quiet_libraries
-    from clusterns.explore.server import explore as serve
+    from clusterns.explorer.server import explore as serve
 
     quiet_libraries()
     serve(

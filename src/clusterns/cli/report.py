@@ -43,7 +43,7 @@ def report(
 
     from clusterns.cli.quiet import quiet_libraries
     from clusterns.console import answers
-    from clusterns.report.page import make_report
+    from clusterns.reports.page import make_report
 
     quiet_libraries()
     path = make_report(runs, output, models=not no_models)

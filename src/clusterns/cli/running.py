@@ -41,7 +41,7 @@ def run_plan(
         return
     answers.print(summary(run), markup=False, soft_wrap=True)
     if report:
-        from clusterns.report.page import report_after
+        from clusterns.reports.page import report_after
 
         with hushed(quiet):
             written = report_after([run.path])

@@ -68,7 +68,7 @@ def similar(
 
     clusterns similar runs/mine titles.txt --threshold 0.95 --deduplicated clean.txt
     """
-    from clusterns.explore.corpus import check_corpus
+    from clusterns.explorer.corpus import check_corpus
 
     check_corpus(model, corpus or (), pooling, pairs=pairs, groups=groups)
 
@@ -76,8 +76,8 @@ def similar(
 
     from clusterns.cli.quiet import quiet_libraries
     from clusterns.console import answers, say
-    from clusterns.explore.duplicates import LARGE_GROUP
-    from clusterns.explore.duplicates import similar as find
+    from clusterns.explorer.duplicates import LARGE_GROUP
+    from clusterns.explorer.duplicates import similar as find
 
     quiet_libraries()
     found = find(

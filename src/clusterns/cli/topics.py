@@ -24,7 +24,7 @@ from clusterns.errors import UserError
 if TYPE_CHECKING:
     from rich.tree import Tree
 
-    from clusterns.explore.topics import Topics
+    from clusterns.explorer.topics import Topics
 
 
 def _numbers(text: str) -> list[int]:
@@ -104,7 +104,7 @@ def topics(
 
     clusterns topics runs/mine titles.txt --k 20 --output topics.csv --sentences titles.csv
     """
-    from clusterns.explore.corpus import check_corpus
+    from clusterns.explorer.corpus import check_corpus
 
     groups = [_numbers(text) for text in merge or ()]
     check_corpus(model, corpus or (), pooling, assign or (), output=output, sentences=sentences)
@@ -113,7 +113,7 @@ def topics(
 
     from clusterns.cli.quiet import quiet_libraries
     from clusterns.console import answers, say
-    from clusterns.explore.topics import topics as find
+    from clusterns.explorer.topics import topics as find
 
     quiet_libraries()
     result = find(

@@ -11,8 +11,8 @@ import numpy as np
 
 from clusterns.console import say
 from clusterns.data.corpus import prepare_corpus
-from clusterns.explore.corpus import cached_index
-from clusterns.explore.topics import find_topics
+from clusterns.explorer.corpus import cached_index
+from clusterns.explorer.topics import find_topics
 from clusterns.lab.cells import Cell
 from clusterns.tables import Table
 from clusterns.training.folder import RunFolder

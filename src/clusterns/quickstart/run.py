@@ -17,7 +17,7 @@ from clusterns.files import write_json
 from clusterns.methods.registry import get_part, keys_of
 from clusterns.quickstart.earlier import INDEX, PROOF, RECIPE, SIMCSE
 from clusterns.quickstart.proof import FIGURES, Proof
-from clusterns.report.page import report_after
+from clusterns.reports.page import report_after
 from clusterns.tables import Table
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe

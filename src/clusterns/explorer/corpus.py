@@ -18,7 +18,7 @@ from clusterns.console import say
 from clusterns.data.columns import Columns
 from clusterns.data.sources import check_sources, describe_columns, find_sources
 from clusterns.errors import UserError
-from clusterns.explore.export import check_table_file
+from clusterns.explorer.export import check_table_file
 from clusterns.files import atomic_file, cache_folder
 from clusterns.training.folder import RunFolder
 from clusterns.vectors.manifest import COMPLETE, MANIFEST

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from clusterns.console import bar, say
 from clusterns.errors import UserError
-from clusterns.explore.corpus import ModelOptions, Texts, check_corpus, open_corpus, read_texts
-from clusterns.explore.export import write_rows
-from clusterns.explore.keywords import Keywords
+from clusterns.explorer.corpus import ModelOptions, Texts, check_corpus, open_corpus, read_texts
+from clusterns.explorer.export import write_rows
+from clusterns.explorer.keywords import Keywords
 from clusterns.vectors.nearest import Vectors, unit
 
 FIT_SIZE = 30_000  # sentences that centroids are fitted to

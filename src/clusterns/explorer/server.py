@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from clusterns.console import answers, say
 from clusterns.errors import UserError
-from clusterns.explore.explorer import Explorer, check_explorer, open_explorer
+from clusterns.explorer.explorer import Explorer, check_explorer, open_explorer
 
 HEADERS = {
     # Whatever the corpus holds, it cannot become a script or load anything.
@@ -89,7 +89,7 @@ def make_app(explorer: Explorer) -> Starlette:
     # Read once, by name: no path of a request ever reaches the disk.
     page = {
         entry.name: entry.read_bytes()
-        for entry in files("clusterns.explore").joinpath("page").iterdir()
+        for entry in files("clusterns.explorer").joinpath("page").iterdir()
         if entry.name.rpartition(".")[2] in TYPES
     }
 
@@ -249,7 +249,7 @@ def explore(
         against_pooling: ``pooling`` of that model.
         port: port on this machine; 0 is any free one.
         open_browser: whether to open the page in a browser.
-        options: further arguments of :func:`clusterns.explore.explorer.open_explorer`.
+        options: further arguments of :func:`clusterns.explorer.explorer.open_explorer`.
     """
     check_explorer(model, corpus, against, options.get("pooling"), against_pooling)
     with listen(port) as listening:

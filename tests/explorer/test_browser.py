@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
-from clusterns.explore.explorer import Explorer
+from clusterns.explorer.explorer import Explorer
 
 CHROMIUM = shutil.which("chromium")
 if CHROMIUM is None and not os.environ.get("CI"):

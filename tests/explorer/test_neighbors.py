@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from clusterns.explore.neighbors import compare_neighbors, count_shared, mark_changes
+from clusterns.explorer.neighbors import compare_neighbors, count_shared, mark_changes
 
 
 def test_shared_neighbors_are_counted_as_sets_are() -> None:

@@ -22,11 +22,11 @@ from clusterns.evaluation.data.own import read_scored_pairs
 from clusterns.evaluation.data.sets import ScoredPairs
 from clusterns.evaluation.results.store import read_results
 from clusterns.evaluation.results.tables import results_tables
-from clusterns.explore.corpus import INDEX, load_base_of
+from clusterns.explorer.corpus import INDEX, load_base_of
 from clusterns.files import atomic_file
-from clusterns.report.charts import Curve, line_chart
-from clusterns.report.comparison import MAX_SENTENCES, ModelComparison, compare_models
-from clusterns.report.summary import RunSummary, duration, read_summaries
+from clusterns.reports.charts import Curve, line_chart
+from clusterns.reports.comparison import MAX_SENTENCES, ModelComparison, compare_models
+from clusterns.reports.summary import RunSummary, duration, read_summaries
 from clusterns.tables import Table
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe
@@ -188,7 +188,7 @@ def render(sections: Sequence[ReportSection]) -> str:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["duration"] = duration
-    source = files("clusterns.report").joinpath("template.html").read_text("utf-8")
+    source = files("clusterns.reports").joinpath("template.html").read_text("utf-8")
     runs = [section.run for section in sections]
     return environment.from_string(source).render(
         sections=sections,

@@ -1,6 +1,6 @@
 """UMAP from known neighbors, in a process of its own.
 
-    python -m clusterns.explore.umap_process FOLDER START OUTPUT
+    python -m clusterns.explorer.umap_process FOLDER START OUTPUT
 
 FOLDER holds neighbors.npy and cosines.npy, START the (n, 2) initial positions; OUTPUT receives the
 (n, 2) result. The share that is done goes to stdout, one line each.
@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterns.explore.corpus import save_array
+from clusterns.explorer.corpus import save_array
 
 
 class ShareWriter:

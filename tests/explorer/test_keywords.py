@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from clusterns.explore.keywords import Keywords, class_tf_idf, words_of
+from clusterns.explorer.keywords import Keywords, class_tf_idf, words_of
 
 
 def test_words_of_many_scripts() -> None:

@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.explore.explorer import Explorer
-from clusterns.explore.server import MAX_BODY, listen
+from clusterns.explorer.explorer import Explorer
+from clusterns.explorer.server import MAX_BODY, listen
 
 
 def call(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.explore.topics import Topics, choose_count, find_topics, outlier_limits
+from clusterns.explorer.topics import Topics, choose_count, find_topics, outlier_limits
 
 
 def blobs(

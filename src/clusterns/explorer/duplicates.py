@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clusterns.console import say
-from clusterns.explore.corpus import ModelOptions, Texts, check_corpus, open_corpus
-from clusterns.explore.export import write_rows
+from clusterns.explorer.corpus import ModelOptions, Texts, check_corpus, open_corpus
+from clusterns.explorer.export import write_rows
 from clusterns.files import atomic_file
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from clusterns.explore.duplicates import Pairs, find_pairs, group_rows, levels, line_pairs
+from clusterns.explorer.duplicates import Pairs, find_pairs, group_rows, levels, line_pairs
 
 
 def unit_rows(count: int, dimension: int, seed: int) -> np.ndarray:

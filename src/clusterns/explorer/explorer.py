@@ -11,7 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from clusterns.errors import UserError
-from clusterns.explore.corpus import (
+from clusterns.explorer.corpus import (
     BASE,
     EmbeddedCorpus,
     ModelOptions,
@@ -20,9 +20,9 @@ from clusterns.explore.corpus import (
     open_other,
     short_name,
 )
-from clusterns.explore.neighbors import NEAREST, NeighborChange, compare_neighbors, mark_changes
-from clusterns.explore.projection import Projections, quantize
-from clusterns.explore.topics import Topics, find_topics
+from clusterns.explorer.neighbors import NEAREST, NeighborChange, compare_neighbors, mark_changes
+from clusterns.explorer.projection import Projections, quantize
+from clusterns.explorer.topics import Topics, find_topics
 from clusterns.training.folder import RunFolder
 from clusterns.vectors.place import check_model
 

@@ -16,8 +16,8 @@ from clusterns.evaluation.results.bootstrap import Measure, bootstrap, generator
 from clusterns.evaluation.scores.geometry import uniformity
 from clusterns.evaluation.scores.halves import HalvesEvaluator
 from clusterns.evaluation.scores.sts import cosines_of
-from clusterns.explore.neighbors import NEAREST, NeighborChange, compare_neighbors, mark_changes
-from clusterns.explore.topics import Topics, find_topics
+from clusterns.explorer.neighbors import NEAREST, NeighborChange, compare_neighbors, mark_changes
+from clusterns.explorer.topics import Topics, find_topics
 from clusterns.losses.functional import cosine_matrix
 from clusterns.vectors.embed import Embedder
 from clusterns.vectors.nearest import nearest, unit

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clusterns.console import bar, say
-from clusterns.explore.corpus import EmbeddedCorpus, cached_array, load_array, save_array
+from clusterns.explorer.corpus import EmbeddedCorpus, cached_array, load_array, save_array
 
 Points = NDArray[np.float32]
 MIN_UMAP = 50  # sentences
@@ -127,7 +127,7 @@ class Projections:
         start = self.path(0, UMAP if model else PCA)
         raw = self.path(model, "umap-raw")
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "clusterns.explore.umap_process",
+            [sys.executable, "-m", "clusterns.explorer.umap_process",
              self.corpora[model].folder, start, raw],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
             start_new_session=True,  # Ctrl-C goes to this process, which then stops the other one

@@ -13,10 +13,10 @@ from clusterns.encoder.base import load_base
 from clusterns.errors import UserError
 from clusterns.evaluation.data.sets import ScoredPairs
 from clusterns.evaluation.scores.halves import HalvesEvaluator
-from clusterns.report.charts import line_chart
-from clusterns.report.comparison import compare_models, reciprocal_ranks
-from clusterns.report.page import make_report, report_after, setting_differences
-from clusterns.report.summary import duration, read_summaries, read_summary
+from clusterns.reports.charts import line_chart
+from clusterns.reports.comparison import compare_models, reciprocal_ranks
+from clusterns.reports.page import make_report, report_after, setting_differences
+from clusterns.reports.summary import duration, read_summaries, read_summary
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe
 from clusterns.vectors.models import load_model
@@ -239,6 +239,6 @@ def test_after_training_a_report_is_written_once_and_its_faults_do_not_cost_the_
     assert report_after([run]) == run / "report.html"
     assert (run / "report.html").stat().st_mtime_ns == first
     (run / "report.html").unlink()
-    monkeypatch.setattr("clusterns.report.page.compare_models", lambda *_: 1 / 0)
+    monkeypatch.setattr("clusterns.reports.page.compare_models", lambda *_: 1 / 0)
     assert report_after([run]) is None
     assert not (run / "report.html").exists()

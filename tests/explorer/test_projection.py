@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from clusterns.explore.corpus import EmbeddedCorpus, cached_array
-from clusterns.explore.projection import Projections, pca, procrustes_align, quantize
-from clusterns.explore.umap_process import umap_points
+from clusterns.explorer.corpus import EmbeddedCorpus, cached_array
+from clusterns.explorer.projection import Projections, pca, procrustes_align, quantize
+from clusterns.explorer.umap_process import umap_points
 
 
 def test_pca_is_that_of_scikit_learn_but_for_the_sign() -> None:
@@ -103,7 +103,7 @@ def test_a_umap_that_fails_is_not_pending_forever(
     def broken(*_: object, **__: object) -> None:
         raise OSError("no more processes")
 
-    monkeypatch.setattr("clusterns.explore.projection.find_spec", lambda _: True)
+    monkeypatch.setattr("clusterns.explorer.projection.find_spec", lambda _: True)
     monkeypatch.setattr("subprocess.Popen", broken)
     maps = Projections(corpora)
     maps.start()

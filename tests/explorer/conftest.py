@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from clusterns.explore.corpus import EmbeddedCorpus
-from clusterns.explore.explorer import Explorer
-from clusterns.explore.server import listen, make_server
-from clusterns.explore.topics import find_topics
+from clusterns.explorer.corpus import EmbeddedCorpus
+from clusterns.explorer.explorer import Explorer
+from clusterns.explorer.server import listen, make_server
+from clusterns.explorer.topics import find_topics
 from clusterns.vectors.index import Index
 from clusterns.vectors.models import load_model
 from tests.helpers.texts import NASTY, subject_texts
