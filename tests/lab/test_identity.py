@@ -32,6 +32,9 @@ COUNTS = {
     "ablations": 18, "false-negatives": 12, "main": 51, "momentum": 16, "similarity": 6, "temperature": 15,
 }  # fmt: skip
 
+# Rows whose numbers have changed since they were recorded.
+REVISED = {"ablations": {"Random clusters"}, "main": {"ESimCSE", "DCLR"}}
+
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -53,7 +56,7 @@ def test_every_trial_on_record_is_found_in_a_lab_that_was_restored(name: str, la
     found = {(each.line, each.seed): each.folder.name for each in trials if each.is_done}
     old = {key for key, result in recorded.items() if superseded(result)}
     assert found == {key: each for key, each in names.items() if key not in old}
-    assert {label for label, _ in old} <= {"ESimCSE", "DCLR"}
+    assert {label for label, _ in old} == REVISED.get(name, set())
 
 
 def test_an_early_record_has_its_name_from_its_settings_and_its_answers_by_the_early_one() -> None:

@@ -239,10 +239,11 @@ RAW: dict[str, Any] = {
     "batch_size": 64,
     "learning_rate": 2e-4,
     "max_steps": 250,
-    "eval_steps": 50,
+    "eval_steps": 125,
     "log_steps": 10,
     "patience": 0,
     "heldout": 500,
-    "dev": "none",
+    "dev": "stsb",
+    "checkpoint": "last",
 }
 SETTINGS: dict[str, dict[str, Any]] = {"small": SMALL, "raw": RAW, "paper": {}}

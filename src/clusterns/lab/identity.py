@@ -123,7 +123,8 @@ def revisions_of(recipe: Recipe) -> dict[str, int]:
     chosen = get_method(recipe.method)
     parts = dict.fromkeys((*chosen.parts, *recipe.parts))
     found = {f"method {chosen.name}": chosen.revision}
-    found |= {f"part {name}": get_part(name).revision for name in parts}
+    settings = recipe.model_dump()
+    found |= {f"part {name}": get_part(name).revision_for(settings) for name in parts}
     return {name: revision for name, revision in found.items() if revision > 1}
 
 
@@ -136,7 +137,7 @@ def superseded(result: Mapping[str, Any]) -> list[str]:
     names = [*get_method(method).parts, *([added] if isinstance(added, str) else added)]
     names = [name for name in names if name in part_names()]
     now = {f"method {method}": get_method(method).revision}
-    now |= {f"part {name}": get_part(name).revision for name in names}
+    now |= {f"part {name}": get_part(name).revision_for(settings) for name in names}
     then = result.get("identity", {}).get("revisions", {})
     return [
         f"{name} (revision {then.get(name, 1)}, now {revision})"

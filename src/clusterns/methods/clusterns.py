@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -56,6 +56,12 @@ class ClusteringSettings(Recipe):
     """The paper's formulas, or the arithmetic of the released code."""
 
     replaces: ClassVar[dict[str, str]] = {"start_step": "sigma", "sigma": "start_step"}
+
+    @classmethod
+    def revision_for(cls, settings: Mapping[str, Any]) -> int:
+        """2: random clusters are drawn by other seeds, and a global start samples the whole corpus."""
+        is_revised = settings.get("random_clusters") or settings.get("initialisation") == "corpus"
+        return 2 if is_revised else cls.revision
 
     @model_validator(mode="after")
     def _clusters_fit(self) -> ClusteringSettings:

@@ -25,6 +25,9 @@ OWN_JUDGE = "judge"
 class NoiseSettings(Recipe):
     """Random vectors as negatives, moved up the gradient of the loss (DCLR)."""
 
+    # Drawn by other seeds.
+    revision: ClassVar[int] = 2
+
     noise_times: float = Field(1.0, ge=0)
     """Number of noise vectors, in batches."""
     noise_steps: int = Field(4, ge=0)

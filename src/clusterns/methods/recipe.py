@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import yaml
@@ -106,6 +107,11 @@ class Recipe(TrainingSettings, EncoderSettings, ViewSettings, PromptSettings, Co
     """Of a part: raised when its numbers change, as that of a method."""
 
     @classmethod
+    def revision_for(cls, settings: Mapping[str, Any]) -> int:
+        """The revision of a part with these settings, where only some of them changed its numbers."""
+        return cls.revision
+
+    @classmethod
     def keys_of_places(cls) -> list[str]:
         """``places`` of all parts of this recipe."""
         return sorted({key for kind in cls.__mro__ for key in vars(kind).get("places", ())})
@@ -138,7 +144,9 @@ class Recipe(TrainingSettings, EncoderSettings, ViewSettings, PromptSettings, Co
 
     def unread(self) -> set[str]:
         """Keys that do not matter as the others are, and stay out of the resolved recipe."""
-        return (set() if self.parts else {"parts"}) | (set() if self.template else {"denoising"})
+        return (set() if self.parts else {"parts"}) | (
+            set() if self.template else {"denoising", "positive_template"}
+        )
 
     def to_yaml(self) -> str:
         """The resolved recipe, every key that this method reads."""

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clusterns.cli.lab.options import LAB, BaseOption, CorpusOption, LabFolder
+from clusterns.cli.lab.options import (
+    LAB,
+    BaseOption,
+    Budget,
+    BudgetOption,
+    CorpusOption,
+    LabFolder,
+)
 from clusterns.errors import UserError
 
 if TYPE_CHECKING:
@@ -37,6 +44,16 @@ def search(
             show_default=False,
         ),
     ] = None,
+    over: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--over",
+            metavar="KEY",
+            help="Search this setting only; may be repeated. Without it: all that the method's space has.",
+            show_default=False,
+        ),
+    ] = None,
+    budget: BudgetOption = Budget.small,
     lab: LabFolder = LAB,
 ) -> None:
     """Search the settings of a method on STS-B dev, with a seed that no table uses.
@@ -52,13 +69,13 @@ def search(
     from clusterns.console import answers
     from clusterns.encoder.locate import identity_of_base
     from clusterns.lab.cells import find_corpus, make_cell
-    from clusterns.lab.experiment import SMALL, WIKIPEDIA
+    from clusterns.lab.experiment import SETTINGS, WIKIPEDIA
     from clusterns.lab.search.search import SEED, Search
     from clusterns.lab.search.space import space_of
     from clusterns.training.recipe import DEFAULT_RECIPE, load_recipe, parse_changes
 
     settings: dict[str, Any] = {
-        **SMALL,
+        **SETTINGS[budget.value],
         **parse_changes(set_ or []),
         "method": method,
         "seed": SEED,
@@ -67,14 +84,14 @@ def search(
         settings["base"] = base
     text = find_corpus(corpus or WIKIPEDIA)
     recipe = load_recipe(DEFAULT_RECIPE, settings)
-    space = space_of(recipe)
+    space = space_of(recipe, over)
     output = lab.resolve()
 
     def cell_of(values: Any) -> Cell:
         return make_cell(f"{method}, search", {**settings, **values}, text, output)
 
     found = Search(
-        output / "search" / cell_of({}).folder.name, space,
+        output / "search" / "-".join([cell_of({}).folder.name, *(over or [])]), space,
         {key: getattr(recipe, key) for key in space}, cell_of, _run,
         {
             "method": method, "settings": settings, "corpus": Path(text).name,

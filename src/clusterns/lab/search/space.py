@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -35,14 +35,20 @@ class Range(Settings):
 Space = Mapping[str, Range | list[Any]]
 
 
-def space_of(recipe: Recipe) -> Space:
-    """The settings of a recipe's method that are searched, the recipe's own values among them."""
+def space_of(recipe: Recipe, only: Sequence[str] | None = None) -> Space:
+    """The settings of a recipe's method that are searched (``only`` some of them), its own values included."""
     if not get_method(recipe.method).trains:
         raise UserError(f"{recipe.method} is not trained: there is nothing to search.")
     text = (files("clusterns.lab.search") / "space.yaml").read_text("utf-8")
     known = yaml.safe_load(text)
     found: dict[str, Range | list[Any]] = {}
-    for key, values in {**known["all"], **known.get(recipe.method, {})}.items():
+    space = {**known["all"], **known.get(recipe.method, {})}
+    for key in only or ():
+        if key not in space:
+            raise UserError(f"--over {key}: choose from {', '.join(space)}.")
+    for key, values in space.items():
+        if only and key not in only:
+            continue
         own = getattr(recipe, key)
         if isinstance(values, list):
             found[key] = sorted({*values, own})
