@@ -10,14 +10,14 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from clusterns.console import (
-    answer_json,
-    answers,
     bar,
-    complain,
-    hushed,
+    log,
+    log_error,
+    print_json,
     printable,
-    say,
+    silenced,
     status,
+    stdout,
 )
 from clusterns.tables import Table
 
@@ -30,9 +30,9 @@ def test_steering_characters_are_replaced_one_by_one() -> None:
 
 
 def test_nothing_that_is_printed_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    say(EVIL)
-    complain(EVIL)
-    for console in (status, answers):
+    log(EVIL)
+    log_error(EVIL)
+    for console in (status, stdout):
         console.print(EVIL)
         console.print(Text(EVIL))
         Table(EVIL, [EVIL], [(EVIL, [1.0]), ("b", [EVIL])], notes=[EVIL]).show(console)
@@ -48,19 +48,19 @@ def test_nothing_that_is_printed_steers_the_terminal(capsys: pytest.CaptureFixtu
 def test_a_replaced_character_costs_no_other(capsys: pytest.CaptureFixture[str]) -> None:
     rich = RichTable("\x1b[31m[cls]")
     rich.add_row("x")
-    answers.print(rich)
-    Table("", ["\x1b[31m[set]"], [("\x1b[31m[row]", [1.0])]).show(answers)
+    stdout.print(rich)
+    Table("", ["\x1b[31m[set]"], [("\x1b[31m[row]", [1.0])]).show(stdout)
     shown = capsys.readouterr().out
     for name in ("cls", "set", "row"):
         assert f"\ufffd[31m[{name}]" in shown
 
 
 def test_text_is_never_markup(capsys: pytest.CaptureFixture[str]) -> None:
-    say("bert [cls] :smile:")
-    complain("[/old]")
+    log("bert [cls] :smile:")
+    log_error("[/old]")
     rich = RichTable("bert [cls]")
     rich.add_row("[/old]")
-    answers.print(rich)
+    stdout.print(rich)
     found = capsys.readouterr()
     assert "bert [cls] :smile:\n" in found.err
     assert "[/old]" in found.err
@@ -69,7 +69,7 @@ def test_text_is_never_markup(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_json_is_plain_ascii_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
-    answer_json({"name": EVIL})
+    print_json({"name": EVIL})
     out, err = capsys.readouterr()
     assert json.loads(out) == {"name": EVIL}
     assert out.isascii()
@@ -95,7 +95,7 @@ def test_bars_are_drawn_on_a_terminal_where_they_are_wanted(
     stream: type[io.StringIO], quiet: bool, shown: bool, seen: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stderr", stream())
-    with hushed(quiet):
+    with silenced(quiet):
         assert list(bar(range(3), desc="Counting", shown=shown)) == [0, 1, 2]
     assert ("Counting" in sys.stderr.getvalue()) == seen  # type: ignore[attr-defined]
 

@@ -1,4 +1,4 @@
-"""What the program says to a person: status on stderr, answers on stdout.
+"""What the program says to a person: status on stderr, results on stdout.
 
 All text goes through these two consoles, which take no text for markup and let no character
 through that would steer the terminal: names of files and models are other people's.
@@ -54,30 +54,30 @@ class SafeConsole(Console):
 
 
 status = SafeConsole(stderr=True)
-answers = SafeConsole()
+stdout = SafeConsole()
 # What the first process of a machine finds wrong, it finds within seconds of the others.
 PATIENCE = 15.0
-_hushed = ContextVar("hushed", default=False)
+_silenced = ContextVar("silenced", default=False)
 _verbose = False
 
 
 @contextmanager
-def hushed(on: bool = True) -> Iterator[None]:
+def silenced(on: bool = True) -> Iterator[None]:
     """Within the block no status is printed and no bar is drawn; errors are."""
-    before = _hushed.set(on or _hushed.get())
+    before = _silenced.set(on or _silenced.get())
     try:
         yield
     finally:
-        _hushed.reset(before)
+        _silenced.reset(before)
 
 
-def speaking() -> bool:
+def shows_status() -> bool:
     """Whether status is printed: of several processes only the first one speaks."""
-    return os.environ.get("RANK", "0") == "0" and not _hushed.get()
+    return os.environ.get("RANK", "0") == "0" and not _silenced.get()
 
 
-def speak_up(on: bool) -> None:
-    """From now on say all there is to know, or no more than usual."""
+def set_verbose(on: bool) -> None:
+    """Turn verbose mode on or off for this process."""
     global _verbose
     _verbose = on
 
@@ -92,21 +92,21 @@ def bar(iterable: Iterable[Any] | None = None, *, shown: bool = True, **options:
     from tqdm import tqdm
 
     # None: where stderr is no terminal, there is none.
-    return tqdm(iterable, disable=None if shown and speaking() else True, **options)
+    return tqdm(iterable, disable=None if shown and shows_status() else True, **options)
 
 
-def say(message: str) -> None:
+def log(message: str) -> None:
     """Print one line of status; of several processes only the first one speaks."""
-    if speaking():
+    if shows_status():
         status.print(message, soft_wrap=True)
 
 
-def answer_json(value: Any) -> None:
-    """Print an answer for a program: JSON on stdout, in plain ASCII."""
+def print_json(value: Any) -> None:
+    """Print a result as JSON on stdout, in plain ASCII."""
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
-def complain(message: str) -> None:
+def log_error(message: str) -> None:
     """Print an error; of the processes on a machine that fail alike only the first one speaks."""
     if os.environ.get("LOCAL_RANK", "0") != "0":
         # The launcher ends this process once the first one has failed, but would end that one

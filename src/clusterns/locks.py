@@ -11,7 +11,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from clusterns.console import say
+from clusterns.console import log
 from clusterns.errors import UserError
 from clusterns.files import LOCK_INSIDE, wrap_os_errors
 
@@ -40,7 +40,7 @@ def locked(folder: Path, wait: float | None = None) -> Iterator[None]:
         except OSError as error:
             if error.errno not in _NO_LOCKS:
                 raise
-            say(
+            log(
                 f"The filesystem of {folder} does not support locking ({error.strerror}). Make "
                 "sure that no other process writes to this folder."
             )
@@ -82,7 +82,7 @@ def _acquire(lock: FileLock, folder: Path, file: Path, wait: float) -> None:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        say(f"{folder} is in use by {_holder(file)}. Waiting up to {wait:.0f} s.")
+        log(f"{folder} is in use by {_holder(file)}. Waiting up to {wait:.0f} s.")
         try:
             lock.acquire(timeout=wait)
         except Timeout:

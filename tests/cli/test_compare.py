@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from clusterns.cli.compare import compare
-from clusterns.console import answers
+from clusterns.console import stdout
 from clusterns.errors import UserError
 from clusterns.evaluation.data.find import EvaluationData
 from clusterns.evaluation.results.results import Results, SetResult, SuiteResult
@@ -41,7 +41,7 @@ def write(path: Path, name: str, noise: float, shared_data: Path) -> Path:
 def test_models_side_by_side(
     tmp_path: Path, shared_data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answers, "width", 200)  # made when it was first imported, at 80
+    monkeypatch.setattr(stdout, "width", 200)  # made when it was first imported, at 80
     files = [
         write(tmp_path / "a.json", "good", 1, shared_data),
         write(tmp_path / "b.json", "bad", 5, shared_data),

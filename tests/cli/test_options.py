@@ -11,7 +11,7 @@ from typer.main import get_command
 
 from clusterns.cli import app, main
 from clusterns.cli.quiet import quiet_libraries
-from clusterns.console import is_verbose, speak_up
+from clusterns.console import is_verbose, set_verbose
 
 COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
 ENCODING = ["encode", "evaluate", "explore", "search", "similar", "topics"]
@@ -73,13 +73,13 @@ def test_verbose_leaves_the_libraries_their_voice() -> None:
     before = transformers.logging.get_verbosity()
     try:
         transformers.logging.set_verbosity_warning()
-        speak_up(True)
+        set_verbose(True)
         assert is_verbose()
         quiet_libraries()
         assert transformers.logging.get_verbosity() == logging.WARNING
-        speak_up(False)
+        set_verbose(False)
         quiet_libraries()
         assert transformers.logging.get_verbosity() == logging.ERROR
     finally:
-        speak_up(False)
+        set_verbose(False)
         transformers.logging.set_verbosity(before)

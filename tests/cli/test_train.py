@@ -94,7 +94,7 @@ def test_the_command_in_short(run: Run, corpus: Path, tiny_bert: Path, tmp_path:
     settings = ["--base", str(tiny_bert), "--set", "batch_size=16", "--set", "max_steps=2"]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(here)
-        patch.setattr("clusterns.console.answers.width", 40)
+        patch.setattr("clusterns.console.stdout.width", 40)
         code, out, err = run(
             "train", corpus, "--output", ".", "--method", "simcse", "--seed", "7", "--quiet",
             *settings,
@@ -104,7 +104,7 @@ def test_the_command_in_short(run: Run, corpus: Path, tiny_bert: Path, tmp_path:
     recipe = yaml.safe_load((here / "recipe.yaml").read_text())
     assert (recipe["method"], recipe["seed"], recipe["dev"]) == ("simcse", 7, "none")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("clusterns.console.answers.width", 40)
+        patch.setattr("clusterns.console.stdout.width", 40)
         _, out, err = run("train", "--output", here, "--resume")
     assert "is finished" in err
     assert f'  SentenceTransformer("{here / "model"}")' in out.splitlines()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pydantic import ValidationError
 
-from clusterns.console import say
+from clusterns.console import log
 from clusterns.encoder.locate import MINIBERT, is_sentence_transformer, resolve_base
 from clusterns.methods.registry import get_method
 from clusterns.training.recipe import Recipe
@@ -18,13 +18,13 @@ LARGER_BASE = "google-bert/bert-base-uncased"
 def say_base(recipe: Recipe, no_base: bool) -> None:
     """Say what is to be expected of a start from this base; ``no_base``: none was named."""
     if no_base:
-        say(
+        log(
             f"The base is {MINIBERT}, the small BERT inside this package. A larger one is "
             f"worth naming where there is a GPU, or a day: --base {LARGER_BASE}, 440 MB to "
             "download and about 30 times the time a step (--dry-run says what that is here)."
         )
     elif get_method(recipe.method).trains and is_sentence_transformer(resolve_base(recipe.base)):
-        say(
+        log(
             "The base is a sentence encoder already: contrastive training on a narrow corpus is known "
             "to make a good one worse, on that corpus and elsewhere. `clusterns adapt` is made for it "
             "(docs/adapt.md)."
@@ -34,7 +34,7 @@ def say_base(recipe: Recipe, no_base: bool) -> None:
 def say_documents(recipe: Recipe) -> None:
     """Say what else the documents of a text are good for."""
     if get_method(recipe.method).trains and recipe.positives != "document" and _could_pair(recipe):
-        say(
+        log(
             "Whole documents are kept out of training. To learn from them too, from sentences that stand "
             "next to each other: --set positives=document."
         )
@@ -61,6 +61,6 @@ def say_truncation(recipe: Recipe, sample: Sequence[str]) -> None:
     # In a template, the sentence is counted without the tokeniser's own tokens.
     tokens = tokenizer(list(sample), add_special_tokens=not recipe.template)["input_ids"]
     cut = sum(len(ids) > recipe.max_length for ids in tokens) / max(1, len(tokens))
-    say(
+    log(
         f"{cut:.1%} of the sentences are longer than max_length = {recipe.max_length} tokens and cut."
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clusterns.console import hushed
+from clusterns.console import silenced
 from clusterns.data.sources import check_sources
 from clusterns.errors import UserError
 from clusterns.settings import validated
@@ -167,7 +167,7 @@ class EncodingPlan:
         if len(devices) > 1:  # else Python counts the locks of the pool's processes as leaks, aloud
             os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker")
         first = devices[0] if len(devices) == 1 else "cpu"
-        with hushed(quiet):
+        with silenced(quiet):
             return encode_corpus(
                 self.corpus,
                 load_model(self.model, device=first, **self.loading.model_dump()),

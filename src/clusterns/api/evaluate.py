@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clusterns.console import hushed, say, speaking, status
+from clusterns.console import log, shows_status, silenced, status
 from clusterns.errors import UserError
 from clusterns.evaluation.data.catalogue import SUITES
 from clusterns.evaluation.data.find import EvaluationData
@@ -97,7 +97,7 @@ def evaluate(
     Raises:
         UserError: something that the caller can mend, in one sentence.
     """
-    with hushed(quiet):
+    with silenced(quiet):
         plan = plan_evaluation(
         model, suites, data=data, pairs=pairs, labelled=labelled, queries=queries, pooling=pooling,
         name=name, max_length=max_length, device=device, dtype=dtype, prompt_name=prompt_name,
@@ -139,7 +139,7 @@ def plan_evaluation(
         check_device_name(device)
     if pooling is None and is_plain_encoder(str(model)):
         pooling = DEFAULT_POOLING
-        say(f"{model} is a plain encoder: evaluating it with {pooling} pooling (--pooling).")
+        log(f"{model} is a plain encoder: evaluating it with {pooling} pooling (--pooling).")
     check_model(str(model), pooling)
     tasks: Sequence[str] = ()
     if MTEB in asked:
@@ -216,7 +216,7 @@ class EvaluationPlan:
             for job, one in wanted.items()
             if (earlier := find_kept(folder, one)) is not None
         }  # fmt: skip
-        if speaking():
+        if shows_status():
             self.found.table(list(kept)).show(status)
         done: list[Kept] = []
         failed: list[UserError] = []
@@ -229,7 +229,7 @@ class EvaluationPlan:
                 outcome = run_job(bench, job)
             except UserError as error:  # of this set: what the others take hours for goes on
                 failed.append(error)
-                say(f"{job.name} is left out: {error}")
+                log(f"{job.name} is left out: {error}")
                 continue
             one.seconds = round(time.perf_counter() - start, 1)
             one.sets, one.model["dimension"] = outcome.sets, embed.dimension

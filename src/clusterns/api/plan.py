@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clusterns.api.beforehand import say_base, say_documents, say_truncation
-from clusterns.console import hushed, say
+from clusterns.console import log, silenced
 from clusterns.data.columns import NO_DOCUMENTS_TO_PAIR, Columns
 from clusterns.data.sources import check_sources
 from clusterns.encoder.locate import INCLUDED, MINIBERT, resolve_base
@@ -131,7 +131,7 @@ class TrainingPlan:
         """What the run would cost here, measured on a few steps that change nothing."""
         from clusterns.training.estimate import estimate
 
-        with hushed(quiet):
+        with silenced(quiet):
             rows, _, _ = self._text(quiet)
             return estimate(self.recipe, rows)
 
@@ -139,9 +139,9 @@ class TrainingPlan:
         """Train, or go on with the run, and keep the best model."""
         if self.folder is None:
             raise UserError("name the run folder with --output.")
-        with hushed(quiet):
+        with silenced(quiet):
             if self.folder.is_finished:
-                say(f"The run in {self.folder.path} is finished: its model is {self.folder.model}.")
+                log(f"The run in {self.folder.path} is finished: its model is {self.folder.model}.")
                 result = _result_of(self.folder)
             else:
                 result = self._run(self.folder, quiet)
@@ -176,7 +176,7 @@ class TrainingPlan:
         say_base(self.recipe, self.no_base)
         # The others find it in the cache.
         text = first_process_does(prepare) or prepare()
-        say(text.report.summary())
+        log(text.report.summary())
         if not self.resume and self.reading.get("document") is not None:
             say_documents(self.recipe)
         get_method(self.recipe.method).check_text(text.dataset)

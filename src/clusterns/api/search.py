@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clusterns.console import hushed, say
+from clusterns.console import log, silenced
 from clusterns.data.sources import check_sources
 from clusterns.errors import UserError
 from clusterns.files import cache_folder
@@ -157,7 +157,7 @@ class SearchPlan:
         """Open what is there, embed what is not, and search."""
         from clusterns.vectors.models import load_model
 
-        with hushed(quiet):
+        with silenced(quiet):
             model = load_model(self.model, device=self.device, **self.loading.model_dump())
             return self._index(model).search(model, self.query, self.top)
 
@@ -182,7 +182,7 @@ class SearchPlan:
         asked = "-".join(filter(None, [self.settings.column, self.settings.id_column]))
         folder = cache_folder("vectors") / fingerprint(model) / f"{content}{asked}"
         if not (folder / COMPLETE).is_file():
-            say("Embedding the text, once.")
+            log("Embedding the text, once.")
         encode_corpus(
             self.corpus, model, folder, self.settings, name=self.model, loading=self.loading,
             batch_size=self.batch_size, devices=[str(model.device)],

@@ -25,7 +25,7 @@ from clusterns.cli.search import search
 from clusterns.cli.similar import similar
 from clusterns.cli.topics import topics
 from clusterns.cli.train import train
-from clusterns.console import complain, is_verbose
+from clusterns.console import is_verbose, log_error
 from clusterns.errors import UserError
 from clusterns.record import set_command
 
@@ -72,5 +72,5 @@ def main() -> None:
     except UserError as error:
         if is_verbose():
             traceback.print_exc()
-        complain(str(error))
+        log_error(str(error))
         sys.exit(2)

@@ -8,7 +8,7 @@ from functools import wraps
 from typing import Any, get_type_hints
 
 from clusterns.cli.options import Quiet, Verbose
-from clusterns.console import hushed, speak_up
+from clusterns.console import set_verbose, silenced
 
 
 def common(command: Callable[..., None]) -> Callable[..., None]:
@@ -19,8 +19,8 @@ def common(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
-        speak_up(options.pop("verbose"))
-        with hushed("quiet" in added and options.pop("quiet")):
+        set_verbose(options.pop("verbose"))
+        with silenced("quiet" in added and options.pop("quiet")):
             command(*arguments, **options)
 
     kinds = {**get_type_hints(command, include_extras=True), **added}

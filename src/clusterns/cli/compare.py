@@ -64,7 +64,7 @@ def compare(
         if path.suffix.lower() not in (".md", ".tex", ".json"):
             raise UserError(f"--output {path}: comparisons are written as .md, .tex or .json.")
 
-    from clusterns.console import answer_json, answers, say
+    from clusterns.console import log, print_json, stdout
     from clusterns.evaluation.data.find import EvaluationData
     from clusterns.evaluation.results.published import published_rows
     from clusterns.evaluation.results.store import read_results
@@ -95,20 +95,20 @@ def compare(
             tables.append(difference_table(comparison))
         else:
             for note in comparison.notes or ["Not tested: the models have no set in common."]:
-                say(note)
+                log(note)
     if as_json:
-        answer_json({"models": [model.plain() for model in models], "differences": differences})
+        print_json({"models": [model.plain() for model in models], "differences": differences})
     else:
         for table in tables:
-            table.show(answers)
+            table.show(stdout)
     for path in outputs:
         if path.suffix.lower() == ".json":
             write_json(path, differences)
         else:
             write_tables(path, tables)
-        say(f"Written: {path}")
+        log(f"Written: {path}")
     if picture:
         from clusterns.evaluation.results.plots import plot_alignment_uniformity
 
         plot_alignment_uniformity(models, picture)
-        say(f"Written: {picture}")
+        log(f"Written: {picture}")

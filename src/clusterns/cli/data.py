@@ -47,10 +47,10 @@ def fetch(
     if sha256 is not None and not re.fullmatch("[0-9a-fA-F]{64}", sha256):
         raise UserError(f"--sha256 {sha256}: a sha256 has 64 hexadecimal digits.")
 
-    from clusterns.console import answers, bar, say
+    from clusterns.console import bar, log, stdout
     from clusterns.evaluation.data.fetch import archive_url, fetch_senteval
 
-    say(f"Fetching {url or archive_url()}")
+    log(f"Fetching {url or archive_url()}")
     with bar(desc="Fetch", unit="B", unit_scale=True) as shown:
 
         def advance(there: int, total: int | None) -> None:
@@ -59,8 +59,8 @@ def fetch(
 
         found = fetch_senteval(url, sha256, again, advance)
     for trouble in found.troubles:
-        say(trouble)
-    answers.print(f"In {found.folder}: {', '.join(found.sets)}", soft_wrap=True)
+        log(trouble)
+    stdout.print(f"In {found.folder}: {', '.join(found.sets)}", soft_wrap=True)
 
 
 data.command()(common(fetch))

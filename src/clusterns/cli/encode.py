@@ -20,7 +20,7 @@ from clusterns.cli.options import (
     PromptName,
     TruncateDim,
 )
-from clusterns.console import answers, say
+from clusterns.console import log, stdout
 from clusterns.errors import UserError
 
 if TYPE_CHECKING:
@@ -185,14 +185,14 @@ def encode(
     try:
         found = _here(plan) if on is None else _handed_out(plan, on, workers, gpus, slurm)
     except KeyboardInterrupt:
-        say("Stopped. The finished shards are kept: go on with the same command.")
+        log("Stopped. The finished shards are kept: go on with the same command.")
         sys.exit(130)
     if found is not None:
         from clusterns.vectors.shards import Shards
 
         count, shards = found
         # To be copied: not wrapped.
-        answers.print(
+        stdout.print(
             f"{count:,} texts in {shards:,} {format.value} shards in {output}:\n"
             + Shards(output, format.value).how_to_open(),
             soft_wrap=True,
@@ -206,7 +206,7 @@ def _here(plan: EncodingPlan) -> tuple[int, int] | None:
     quiet_libraries()
     report = plan.run()
     for line in _told(report, plan.share):
-        say(line)
+        log(line)
     return None if report.missing else (report.texts, report.shards)
 
 

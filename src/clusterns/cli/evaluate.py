@@ -135,7 +135,7 @@ def evaluate(
     outputs = [_checked_output(path) for path in output or []]
 
     from clusterns.api.evaluate import plan_evaluation
-    from clusterns.console import answer_json, answers, say
+    from clusterns.console import log, print_json, stdout
 
     plan = plan_evaluation(
         model,
@@ -167,20 +167,20 @@ def evaluate(
     try:
         results = plan.run()
     except KeyboardInterrupt:
-        say("Stopped. What is done is kept: the same command goes on.")
+        log("Stopped. What is done is kept: the same command goes on.")
         sys.exit(130)
     tables = results_tables([results])
     if as_json:
-        answer_json(results.plain())
+        print_json(results.plain())
     else:
         for table in tables:
-            table.show(answers)
+            table.show(stdout)
     for path in outputs:
         if path.suffix.lower() == ".json":
             results.write(path)
         else:
             write_tables(path, tables)
-        say(f"Written: {path}")
+        log(f"Written: {path}")
 
 
 def _checked_output(path: Path) -> Path:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from clusterns.cli.options import Json, MaxLength, Model, Pooling, PromptName
-from clusterns.console import answer_json, answers
+from clusterns.console import print_json, stdout
 
 
 def inspect(
@@ -39,7 +39,7 @@ def inspect(
         load_model(model, pooling, max_length, "cpu", prompt_name=prompt_name), text
     )
     if json:
-        answer_json({**asdict(seen), "template": seen.template})
+        print_json({**asdict(seen), "template": seen.template})
         return
     pooled = [str(i) for i, piece in enumerate(seen.pieces) if piece.pooled]
     places = f"position {pooled[0]}" if len(pooled) == 1 else f"{len(pooled)} positions"
@@ -52,8 +52,8 @@ def inspect(
         f"pooling:  {seen.pooling}, {places}",
         f"length:   {len(seen.pieces)} tokens{limit}; {cut}",
     ):
-        answers.print(line, soft_wrap=True)
+        stdout.print(line, soft_wrap=True)
     table = Table("position", "token", "part", "pooled", box=None, pad_edge=False)
     for position, piece in enumerate(seen.pieces):
         table.add_row(str(position), piece.token, piece.part, "pooled" if piece.pooled else "")
-    answers.print(table)
+    stdout.print(table)

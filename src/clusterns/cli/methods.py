@@ -39,48 +39,48 @@ def methods(
 def _list() -> None:
     from rich.table import Table
 
-    from clusterns.console import answers
+    from clusterns.console import stdout
     from clusterns.methods.registry import get_method, get_part, method_names, part_names
 
     table = Table("method", "what it does", "paper", "needs", box=None, pad_edge=False)
     for name in method_names():
         method = get_method(name)
         table.add_row(name, _text(method)[0], method.paper, method.needs)
-    answers.print(table)
-    answers.print("\nParts, for any method that trains (--set parts=[NAME]):\n")
+    stdout.print(table)
+    stdout.print("\nParts, for any method that trains (--set parts=[NAME]):\n")
     table = Table("part", "what it adds", box=None, pad_edge=False)
     for name in part_names():
         table.add_row(name, _text(get_part(name))[0])
-    answers.print(table)
+    stdout.print(table)
 
 
 def _explain_method(name: str) -> None:
-    from clusterns.console import answers
+    from clusterns.console import stdout
     from clusterns.methods.registry import get_method, get_part, keys_of
     from clusterns.training.recipe import load_recipe, recipe_names
 
     method = get_method(name)
-    answers.print(f"{method.title} ({method.paper})\n")
-    answers.print("\n\n".join(_text(method)))
+    stdout.print(f"{method.title} ({method.paper})\n")
+    stdout.print("\n\n".join(_text(method)))
     if method.needs:
-        answers.print(f"\nNeeds: {method.needs}.")
+        stdout.print(f"\nNeeds: {method.needs}.")
     kinds = [*(get_part(part) for part in method.parts), method.settings]
     _settings([key for kind in kinds for key in keys_of(kind)], dict(method.defaults))
     recipes = [each for each in recipe_names() if load_recipe(each).method == name]
     if recipes:
-        answers.print(f"\nRecipes: {', '.join(recipes)}")
-    answers.print(
+        stdout.print(f"\nRecipes: {', '.join(recipes)}")
+    stdout.print(
         f"\nclusterns train corpus.txt --method {name} --output runs/{name}", soft_wrap=True
     )
 
 
 def _explain_part(name: str) -> None:
-    from clusterns.console import answers
+    from clusterns.console import stdout
     from clusterns.methods.registry import get_part, keys_of
 
     part = get_part(name)
-    answers.print(f"Part {name}\n")
-    answers.print("\n\n".join(_text(part)))
+    stdout.print(f"Part {name}\n")
+    stdout.print("\n\n".join(_text(part)))
     _settings(list(keys_of(part)), {})
 
 
@@ -88,7 +88,7 @@ def _settings(keys: list[str], defaults: dict[str, object]) -> None:
     """The settings that not every run has, and what is different of those that every run has."""
     from rich.table import Table
 
-    from clusterns.console import answers
+    from clusterns.console import stdout
     from clusterns.methods.registry import all_fields
 
     fields = all_fields()
@@ -97,8 +97,8 @@ def _settings(keys: list[str], defaults: dict[str, object]) -> None:
         default = defaults.get(key, fields[key].default)
         table.add_row(key, "" if default is None else str(default), fields[key].description or "")
     if table.row_count:
-        answers.print()
-        answers.print(table)
+        stdout.print()
+        stdout.print(table)
 
 
 def _text(thing: object) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from clusterns.cli.options import NoReport, Quiet
-from clusterns.console import hushed, say
+from clusterns.console import log, silenced
 from clusterns.errors import UserError
 
 
@@ -53,8 +53,8 @@ def quickstart(
     if RunFolder(output).is_run:
         remove_earlier(output)
     try:
-        with hushed(quiet):
+        with silenced(quiet):
             run(output, changes, quiet=quiet, report=not no_report)
     except Interrupted:
-        say("Stopped. Start over with: clusterns quickstart --again")
+        log("Stopped. Start over with: clusterns quickstart --again")
         sys.exit(130)

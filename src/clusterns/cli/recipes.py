@@ -22,7 +22,7 @@ def recipes(
     """
     from rich.table import Table
 
-    from clusterns.console import answers
+    from clusterns.console import stdout
     from clusterns.methods.registry import all_fields, owners
     from clusterns.training.recipe import load_recipe, recipe_names
 
@@ -32,11 +32,11 @@ def recipes(
         for key, field in all_fields().items():
             default = "" if field.default is None else str(field.default)
             table.add_row(key, default, field.description or "", belongs.get(key, ""))
-        answers.print(table)
+        stdout.print(table)
     elif name is not None:
-        answers.print(load_recipe(name).to_yaml().rstrip(), markup=False, soft_wrap=True)
+        stdout.print(load_recipe(name).to_yaml().rstrip(), markup=False, soft_wrap=True)
     else:
         table = Table("recipe", "for", box=None, pad_edge=False)
         for each in recipe_names():
             table.add_row(each, load_recipe(each).description)
-        answers.print(table)
+        stdout.print(table)

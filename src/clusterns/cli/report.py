@@ -42,9 +42,9 @@ def report(
         raise UserError(f"--output {output}: a report is an .html file.")
 
     from clusterns.cli.quiet import quiet_libraries
-    from clusterns.console import answers
+    from clusterns.console import stdout
     from clusterns.reports.page import make_report
 
     quiet_libraries()
     path = make_report(runs, output, models=not no_models)
-    answers.print(f"The report: {path.resolve().as_uri()}", soft_wrap=True)
+    stdout.print(f"The report: {path.resolve().as_uri()}", soft_wrap=True)

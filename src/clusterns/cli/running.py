@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from clusterns.console import answers, hushed, say
+from clusterns.console import log, silenced, stdout
 
 if TYPE_CHECKING:
     from clusterns.api.plan import Trained, TrainingPlan
@@ -35,15 +35,15 @@ def run_plan(
     try:
         run = plan.run(quiet=quiet)
     except Interrupted as stop:
-        say(f"Stopped: {stop}. Go on with: {command}")
+        log(f"Stopped: {stop}. Go on with: {command}")
         sys.exit(130)
     if not processes().is_main_process:
         return
-    answers.print(summary(run), markup=False, soft_wrap=True)
+    stdout.print(summary(run), markup=False, soft_wrap=True)
     if report:
         from clusterns.reports.page import report_after
 
-        with hushed(quiet):
+        with silenced(quiet):
             written = report_after([run.path])
         if written is not None:
-            answers.print(f"The report: {written.resolve().as_uri()}", soft_wrap=True)
+            stdout.print(f"The report: {written.resolve().as_uri()}", soft_wrap=True)

@@ -20,7 +20,7 @@ from clusterns.cli.options import (
     PromptName,
     TruncateDim,
 )
-from clusterns.console import answer_json, answers
+from clusterns.console import print_json, stdout
 
 if TYPE_CHECKING:
     from clusterns.vectors.hits import Hit
@@ -82,14 +82,14 @@ def search(
     quiet_libraries()
     hits = plan.run()
     if json:
-        answer_json([asdict(hit) for hit in hits])
+        print_json([asdict(hit) for hit in hits])
         return
     named = any(hit.name is not None for hit in hits)
     table = Table("score", "name", "text") if named else Table("score", "text")
     for hit in hits:
         text = f"row {hit.row:,}" if hit.text is None else hit.text
         table.add_row(f"{hit.score:.3f}", *([_names(hit), text] if named else [text]))
-    answers.print(table)
+    stdout.print(table)
 
 
 def _names(hit: Hit) -> str:

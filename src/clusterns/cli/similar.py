@@ -75,7 +75,7 @@ def similar(
     from rich.table import Table
 
     from clusterns.cli.quiet import quiet_libraries
-    from clusterns.console import answers, say
+    from clusterns.console import log, stdout
     from clusterns.explorer.duplicates import LARGE_GROUP
     from clusterns.explorer.duplicates import similar as find
 
@@ -92,9 +92,9 @@ def similar(
         counts = (level.pairs, level.groups, level.largest, level.removed)
         cells = [f"{count:,}" for count in (*counts, len(lines) - level.removed)]
         table.add_row(f"{mark}{level.threshold:g}", *cells)
-    answers.print(table)
+    stdout.print(table)
     if alike and len(alike[0]) > max(LARGE_GROUP, len(lines) // 10):
-        say(
+        log(
             f"The largest group holds {len(alike[0]):,} of {len(lines):,} lines: {threshold:g} is "
             "low for this model. Choose a higher --threshold from the table."
         )
@@ -106,4 +106,4 @@ def similar(
             if len(group) > SHOWN:
                 table.add_row("", f"and {len(group) - SHOWN:,} more")
             table.add_section()
-        answers.print(table)
+        stdout.print(table)

@@ -112,7 +112,7 @@ def topics(
     from rich.table import Table
 
     from clusterns.cli.quiet import quiet_libraries
-    from clusterns.console import answers, say
+    from clusterns.console import log, stdout
     from clusterns.explorer.topics import topics as find
 
     quiet_libraries()
@@ -128,10 +128,10 @@ def topics(
         central = found.texts[topic.central[0]][:120] if topic.central else ""
         words = ", ".join(topic.words[:6])
         table.add_row(str(topic.number), f"{topic.size:,}", f"{topic.cohesion:.2f}", words, central)
-    answers.print(table)
+    stdout.print(table)
     if tree and found.tree:
-        answers.print(_tree(found, found.tree[-1].number))
-    say(
+        stdout.print(_tree(found, found.tree[-1].number))
+    log(
         f"{len(found.labels):,} different sentences in {len(found.topics)} topics; "
         f"{found.outliers:,} outliers."
     )
@@ -140,7 +140,7 @@ def topics(
         table = Table("topic", f"of {len(labels):,} new sentences")
         for topic, size in Counter(labels).most_common():
             table.add_row("none" if topic < 0 else str(topic), f"{size:,}")
-        answers.print(table)
+        stdout.print(table)
 
 
 def _tree(found: Topics, number: int, parent: Tree | None = None) -> Tree:

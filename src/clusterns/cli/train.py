@@ -9,7 +9,7 @@ import typer
 
 from clusterns.cli.options import Column, Document, NoReport, Quiet
 from clusterns.cli.running import run_plan
-from clusterns.console import answers
+from clusterns.console import stdout
 from clusterns.errors import UserError
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def train(
 
     summary = plan.estimate(quiet=quiet).summary()
     if processes().is_main_process:
-        answers.print(summary, markup=False, soft_wrap=True)
+        stdout.print(summary, markup=False, soft_wrap=True)
 
 
 def _report(run: Trained) -> str:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from datasets import Dataset
 from numpy.typing import NDArray
 
-from clusterns.console import bar, say
+from clusterns.console import bar, log
 from clusterns.data.clean import MAX_CHARS, MIN_WORDS, SeenTexts, clean
 from clusterns.data.columns import Columns
 from clusterns.data.documents import Documents
@@ -112,7 +112,7 @@ def prepare_corpus(
         settings["document"] = document
     if progress:
         for told in describe_columns(found, columns):
-            say(told)
+            log(told)
     fingerprint = _fingerprint(found, columns, settings)
     path = (cache or cache_folder("corpus")) / f"{fingerprint}.arrow"
     corpus = _load(path, fingerprint)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from clusterns.console import say
+from clusterns.console import log
 from clusterns.data.columns import Columns
 from clusterns.data.kinds import file_format, is_data_file, is_light, is_plain
 from clusterns.data.lines import text_blocks
@@ -230,7 +230,7 @@ def _on_the_hub(name: str) -> HubSource:
                 f"there is no file or folder {name}, and the Hub gave no dataset {dataset}: "
                 f"{_one_line(error)}"
             ) from error
-        say(f"The Hub gave no answer ({_one_line(error)}): {dataset} is read from the cache.")
+        log(f"The Hub gave no answer ({_one_line(error)}): {dataset} is read from the cache.")
     else:
         with atomic_file(note) as temporary:
             temporary.write_text(revision or "", "utf-8")

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
-from clusterns.console import say
+from clusterns.console import log
 from clusterns.encoder.training_only import TrainingOnly
 from clusterns.errors import UserError
 
@@ -101,7 +101,7 @@ def add_masked_lm_head(model: SentenceTransformer, base: str) -> None:
         ) from error
     encoder = masked_lm.base_model_prefix + "."
     if [key for key in loading["missing_keys"] if not key.startswith(encoder)]:
-        say(f"{base} has no masked-LM head of its own: it starts from random weights.")
+        log(f"{base} has no masked-LM head of its own: it starts from random weights.")
     transformer = model.transformers_model
     assert transformer is not None
     words = transformer.get_input_embeddings().num_embeddings

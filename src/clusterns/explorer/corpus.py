@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterns.console import say
+from clusterns.console import log
 from clusterns.data.columns import Columns
 from clusterns.data.sources import check_sources, describe_columns, find_sources
 from clusterns.errors import UserError
@@ -225,7 +225,7 @@ def read_texts(
     for line, text in enumerate(_lines(corpus, column), start=1):
         if text and text.strip():
             if len(lines) == max_sentences:
-                say(f"Reading only the first {max_sentences:,} sentences (--max-sentences).")
+                log(f"Reading only the first {max_sentences:,} sentences (--max-sentences).")
                 break
             lines.append(line)
             rows.append(known.setdefault(text, len(known)))
@@ -237,7 +237,7 @@ def read_texts(
 def _lines(corpus: Sequence[str], column: str | None) -> Iterator[str | None]:
     sources, columns = find_sources(corpus), Columns(column)
     for told in describe_columns(sources, columns):
-        say(told)
+        log(told)
     for source in sources:
         for batch in source.rows(columns, lambda _: None):
             yield from batch["text"].to_pylist()
@@ -283,7 +283,7 @@ def _build_index(
     from clusterns.vectors.index import Index
 
     if not (folder / COMPLETE).is_file():
-        say(f"Embedding {len(texts):,} sentences with {name}; this is done once.")
+        log(f"Embedding {len(texts):,} sentences with {name}; this is done once.")
     return Index.build(
         folder, model, texts, names, model_name=name, loading=loading, batch_size=BATCH_SIZE
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterns.console import say
+from clusterns.console import log
 from clusterns.explorer.corpus import ModelOptions, Texts, check_corpus, open_corpus
 from clusterns.explorer.export import write_rows
 from clusterns.files import atomic_file
@@ -170,19 +170,19 @@ def similar(
                 for a, b, c in zip(chosen.first, chosen.second, chosen.cosines, strict=True)
             ),
         )
-        say(f"Wrote {len(chosen.first):,} pairs to {pairs}.")
+        log(f"Wrote {len(chosen.first):,} pairs to {pairs}.")
     if groups is not None:
         write_rows(
             groups,
             ("group", "line", "text"),
             ((n, numbers[r], found.text(r)) for n, rows in enumerate(found.groups) for r in rows),
         )
-        say(f"Wrote {len(found.groups):,} groups to {groups}.")
+        log(f"Wrote {len(found.groups):,} groups to {groups}.")
     if deduplicated is not None:
         kept = [found.text(row) for row in np.flatnonzero(found.kept)]
         with atomic_file(deduplicated) as temporary:
             temporary.write_text("".join(f"{' '.join(t.splitlines())}\n" for t in kept), "utf-8")
-        say(f"Wrote {len(kept):,} of {len(numbers):,} sentences to {deduplicated}.")
+        log(f"Wrote {len(kept):,} of {len(numbers):,} sentences to {deduplicated}.")
     return found
 
 

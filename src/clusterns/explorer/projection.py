@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterns.console import bar, say
+from clusterns.console import bar, log
 from clusterns.explorer.corpus import EmbeddedCorpus, cached_array, load_array, save_array
 
 Points = NDArray[np.float32]
@@ -105,7 +105,7 @@ class Projections:
         if UMAP in self.kinds or len(self.corpora[0]) < MIN_UMAP:
             return
         if find_spec("umap") is None:
-            say("The map is a PCA. For a better one: pip install 'clusterns[umap]'")
+            log("The map is a PCA. For a better one: pip install 'clusterns[umap]'")
             return
         for corpus in self.corpora:  # their progress bars come before the page's address
             _ = corpus.neighbors
@@ -119,7 +119,7 @@ class Projections:
                     if not self._stopped and load_array(self.path(n, UMAP)) is None:
                         self._umap(n, shown)
         except Exception as error:
-            say(f"UMAP failed ({error}). The map stays a PCA.")
+            log(f"UMAP failed ({error}). The map stays a PCA.")
         finally:
             self.running = False
 

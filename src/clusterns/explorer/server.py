@@ -20,7 +20,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from clusterns.console import answers, say
+from clusterns.console import log, stdout
 from clusterns.errors import UserError
 from clusterns.explorer.explorer import Explorer, check_explorer, open_explorer
 
@@ -259,8 +259,8 @@ def explore(
         explorer.maps.start()
         _ = explorer.change
         address = f"http://127.0.0.1:{listening.getsockname()[1]}/"
-        answers.print(f"Open {address}")
-        say("Press Ctrl-C to stop.")
+        stdout.print(f"Open {address}")
+        log("Press Ctrl-C to stop.")
         if open_browser:
             webbrowser.open(address)
         try:
@@ -269,4 +269,4 @@ def explore(
             pass
         finally:
             explorer.maps.stop()
-    say("Stopped.")
+    log("Stopped.")

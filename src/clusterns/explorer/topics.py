@@ -11,7 +11,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterns.console import bar, say
+from clusterns.console import bar, log
 from clusterns.errors import UserError
 from clusterns.explorer.corpus import ModelOptions, Texts, check_corpus, open_corpus, read_texts
 from clusterns.explorer.export import write_rows
@@ -223,7 +223,7 @@ def topics(
                 for t in topics.topics
             ),
         )
-        say(f"Wrote {len(topics.topics):,} topics to {output}.")
+        log(f"Wrote {len(topics.topics):,} topics to {output}.")
     if sentences is not None:
         labels, cosines, texts = found.labels, found.cosines, found.lines.distinct
         write_rows(
@@ -234,7 +234,7 @@ def topics(
                 for line, row in zip(found.lines.lines, found.lines.rows, strict=True)
             ),
         )
-        say(f"Wrote {len(found.lines.lines):,} sentences to {sentences}.")
+        log(f"Wrote {len(found.lines.lines):,} sentences to {sentences}.")
     return found
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from clusterns.console import say
+from clusterns.console import log
 from clusterns.data.corpus import prepare_corpus
 from clusterns.explorer.corpus import cached_index
 from clusterns.explorer.topics import find_topics
@@ -32,7 +32,7 @@ def case_tables(cells: Sequence[Cell], shown: int) -> list[Table]:
         if RunFolder(cell.folder / "run").is_finished:
             here.setdefault(cell.line, cell)
     for line in dict.fromkeys(cell.line for cell in cells if cell.line not in here):
-        say(f"{line}: no model is here; `clusterns lab run` trains it.")
+        log(f"{line}: no model is here; `clusterns lab run` trains it.")
     return [_table(cell, shown) for cell in here.values()]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from clusterns.console import say
+from clusterns.console import log
 from clusterns.lab.cells import Cell, check_at_hand
 from clusterns.lab.engines.driver import Driver, Task, duration
 from clusterns.lab.engines.engine import Engine
@@ -22,7 +22,7 @@ def run_cells(cells: Sequence[Cell], engine: Engine, workers: int) -> dict[str, 
     distinct = {cell.folder: cell for cell in cells}
     left = [cell for cell in distinct.values() if not cell.is_done]
     if len(left) < len(distinct):
-        say(f"{len(distinct) - len(left)} of {len(distinct)} cells have their result already.")
+        log(f"{len(distinct) - len(left)} of {len(distinct)} cells have their result already.")
     check_at_hand(left)
     for cell in left:
         cell.order()

@@ -50,7 +50,7 @@ class Adapting(Untrained):
 
     def finish(self, ending: Ending) -> tuple[SentenceTransformer, dict[str, Any]]:
         """The best allowed model on the way from the start to what was learned."""
-        from clusterns.console import say
+        from clusterns.console import log
 
         recipe = ending.recipe
         assert isinstance(recipe, AdaptingSettings)
@@ -64,7 +64,7 @@ class Adapting(Untrained):
             share: why for share, found in measured.items() if (why := refusal(recipe, found))
         }
         chosen = choose(measured, refused)
-        say(told(self.purpose, measured, refused, chosen))
+        log(told(self.purpose, measured, refused, chosen))
         facts = {
             "purpose": self.purpose,
             "share": chosen,

@@ -26,7 +26,7 @@ def short_simcse(context: Context, steps: int, path: Path) -> None:
     )
     from transformers import PrinterCallback, ProgressCallback
 
-    from clusterns.console import bar, say
+    from clusterns.console import bar, log
     from clusterns.data.split import select_texts
     from clusterns.encoder.base import without_training_parts
     from clusterns.encoder.dropout import has_dropout, set_dropout
@@ -46,7 +46,7 @@ def short_simcse(context: Context, steps: int, path: Path) -> None:
 
     recipe = context.recipe
     count = min(len(context.texts), steps * recipe.batch_size)
-    say(f"No judge is named: SimCSE is trained first, {steps} steps of {recipe.batch_size}.")
+    log(f"No judge is named: SimCSE is trained first, {steps} steps of {recipe.batch_size}.")
     model = deepcopy(context.model)
     if not has_dropout(model):
         set_dropout(model, 0.1)

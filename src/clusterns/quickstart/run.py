@@ -8,7 +8,7 @@ from typing import Any
 
 from sentence_transformers import SentenceTransformer
 
-from clusterns.console import answers, say
+from clusterns.console import log, stdout
 from clusterns.data.docstrings import docstring_corpus
 from clusterns.data.split import split_heldout
 from clusterns.encoder.base import load_base, resolve_base
@@ -45,7 +45,7 @@ def quickstart(
     """
     begun = time.monotonic()
     text = docstring_corpus(progress=not quiet)
-    say(text.report.summary())
+    log(text.report.summary())
     changes = {**POSITIVES, **(changes or {})}
     recipe = load_recipe(RECIPE, changes)
     clustering = keys_of(get_part("clustering"))
@@ -56,11 +56,11 @@ def quickstart(
 
     folders = {"ClusterNS": RunFolder(output), "SimCSE": RunFolder(output / SIMCSE)}
     for (name, folder), settings in zip(folders.items(), (recipe, plain), strict=True):
-        say(f"Training {name}, {settings.max_steps} steps of {settings.batch_size} sentences:")
+        log(f"Training {name}, {settings.max_steps} steps of {settings.batch_size} sentences:")
         train(settings, rows, HalvesEvaluator(heldout), folder, corpus=facts, quiet=quiet)
 
     proof = Proof(text.objects)
-    say(
+    log(
         f"Measuring: {len(proof.summaries):,} docstrings kept out of training, and "
         f"{len(proof.queries)} questions over {len(proof.answers):,} functions and classes."
     )
@@ -70,8 +70,8 @@ def quickstart(
     }
     results = {name: proof(model) for name, model in models.items()}
     write_json(output / PROOF, results)
-    proof_table(results).show(answers)
-    say("Embedding all documented objects for the search:")
+    proof_table(results).show(stdout)
+    log("Embedding all documented objects for the search:")
     objects = text.objects
     Index.build(
         output / INDEX,
@@ -84,11 +84,11 @@ def quickstart(
     written = (
         report_after([folder.path for folder in folders.values()], heldout) if report else None
     )
-    say(f"Done in {time.monotonic() - begun:.0f} s. Now ask it something, or look at all of it:")
-    answers.print(f'  clusterns search {output} "sort an array along an axis"', soft_wrap=True)
-    answers.print(f"  clusterns explore {output} --against base", soft_wrap=True)
+    log(f"Done in {time.monotonic() - begun:.0f} s. Now ask it something, or look at all of it:")
+    stdout.print(f'  clusterns search {output} "sort an array along an axis"', soft_wrap=True)
+    stdout.print(f"  clusterns explore {output} --against base", soft_wrap=True)
     if written is not None:
-        answers.print(f"The report: {written.resolve().as_uri()}", soft_wrap=True)
+        stdout.print(f"The report: {written.resolve().as_uri()}", soft_wrap=True)
     return results
 
 

@@ -13,7 +13,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from sentence_transformers import SentenceTransformer
 
-from clusterns.console import say
+from clusterns.console import log
 from clusterns.data.corpus import prepare_corpus
 from clusterns.data.split import heldout_sentences
 from clusterns.errors import UserError
@@ -99,10 +99,10 @@ def report_after(runs: Sequence[Path], sentences: Sequence[str] | None = None) -
     try:
         if report.is_file() and report.stat().st_mtime >= results.stat().st_mtime:
             return report
-        say("Writing the report.")
+        log("Writing the report.")
         return make_report(runs, sentences=sentences)
     except Exception as error:
-        say(f"Could not write the report ({error}). Try: clusterns report {runs[0]}")
+        log(f"Could not write the report ({error}). Try: clusterns report {runs[0]}")
         return None
 
 

@@ -9,7 +9,7 @@ from sentence_transformers import SentenceTransformer, SentenceTransformerTraini
 from sentence_transformers.base.evaluation import BaseEvaluator
 from transformers.integrations import get_available_reporting_integrations
 
-from clusterns.console import say
+from clusterns.console import log
 from clusterns.errors import UserError
 from clusterns.training.callbacks import write_metrics
 from clusterns.training.checkpoints import remove_half_written
@@ -38,7 +38,7 @@ def score_base(model: SentenceTransformer, evaluator: BaseEvaluator, folder: Run
     folder.metrics_file.unlink(missing_ok=True)
     write_metrics(folder.metrics_file, 0, {f"eval_{k}": v for k, v in scores.items()})
     folder.note(metric=f"eval_{evaluator.primary_metric}", base_score=score)
-    say(f"step 0: {evaluator.primary_metric} {score:.4f}  (the base)")
+    log(f"step 0: {evaluator.primary_metric} {score:.4f}  (the base)")
 
 
 def training_arguments(

@@ -11,7 +11,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 from transformers import TrainerState
 
-from clusterns.console import say
+from clusterns.console import log
 from clusterns.encoder.base import without_training_parts
 from clusterns.files import atomic_folder, flush, write_json
 from clusterns.losses.contrastive import ContrastiveLoss
@@ -68,7 +68,7 @@ def finish(
     if not processes().is_main_process:
         return result
     for words in loss.last_words():
-        say(words)
+        log(words)
     if recipe.keeps_last_step:
         _warn_of_harm(result)
     score = save(_best(recipe, model, result, folder), result, evaluator, folder)
@@ -76,7 +76,7 @@ def finish(
     # saved model gives: what was trained is kept, whatever it scores.
     slack = 1e-3 if recipe.precision == "fp32" else 0.02
     if not math.isclose(score, result.best_score, rel_tol=0, abs_tol=slack):
-        say(
+        log(
             f"Warning: the saved model scores {score:.4f}, and scored {result.best_score:.4f} when "
             f"it was validated at step {result.best_step}."
         )
@@ -93,7 +93,7 @@ def _warn_of_harm(result: RunResult) -> None:
     if result.best_score >= result.base_score:
         return
     collapsed = result.best_score < result.base_score / 2
-    say(
+    log(
         f"Warning: {result.metric} fell from {result.base_score:.4f} to {result.best_score:.4f}. "
         + ("The model has probably collapsed: lower learning_rate. " if collapsed else "")
         + "The last step is kept; to keep the best one, use --dev label-free or your own scored pairs."
@@ -123,7 +123,7 @@ def _best(
 ) -> SentenceTransformer:
     """The model of the best validation."""
     if result.best_step == 0:
-        say(
+        log(
             f"Nothing beat the base ({result.metric} {result.base_score:.4f} at step 0): "
             "the final model is the one this run started from."
         )

@@ -12,7 +12,7 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from clusterns.console import say
+from clusterns.console import log
 from clusterns.encoder.randomness import kept_random_state
 from clusterns.errors import UserError, is_out_of_memory
 from clusterns.losses.batch import most_cells
@@ -110,7 +110,7 @@ def check_memory(recipe: Recipe, memory: Memory, device: torch.device) -> None:
         return
     if device.type == "cpu" and recipe.check_memory:
         raise UserError(f"{shortage(recipe, memory)} To try all the same, set check_memory=false.")
-    say(f"Warning: {shortage(recipe, memory)}")
+    log(f"Warning: {shortage(recipe, memory)}")
 
 
 def shortage(recipe: Recipe, memory: Memory) -> str:

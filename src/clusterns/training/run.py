@@ -14,7 +14,7 @@ from transformers import (
     set_seed,
 )
 
-from clusterns.console import say
+from clusterns.console import log
 from clusterns.errors import UserError
 from clusterns.files import wrap_os_errors
 from clusterns.locks import locked
@@ -118,7 +118,7 @@ def _train(
     checkpoint = last_checkpoint(folder.checkpoints) if resume else None
     if checkpoint is not None:
         load_loss(loss, checkpoint)
-        say(f"Going on from {checkpoint.name}.")
+        log(f"Going on from {checkpoint.name}.")
 
     interrupt = Interrupt()
     # A card that has examples gets none from the trainer: they would be sentences of the user's.

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 from sentence_transformers import SentenceTransformer
 
-from clusterns.console import say
+from clusterns.console import log
 from clusterns.data.columns import Columns
 from clusterns.data.in_memory import InMemorySource
 from clusterns.data.sources import Source, describe_columns, find_sources
@@ -101,7 +101,7 @@ def encode_corpus(
         _refuse_inside(corpus, output)
     columns = Columns(settings.column, settings.id_column)
     for told in describe_columns(sources, columns) if progress else ():
-        say(told)
+        log(told)
     asked = Manifest(
         model=ModelFacts(
             name=name,
@@ -163,7 +163,7 @@ def _encode_share(
             encoded += len(texts)
             empty += sum(not text.strip() for text in texts)
             if shown and not progress.is_shown:
-                say(f"{shards.path(number).name}: {len(texts):,} texts")
+                log(f"{shards.path(number).name}: {len(texts):,} texts")
     missing = [
         number
         for number in range(count)
@@ -181,7 +181,7 @@ def _with_ranges(asked: Manifest, first: pa.Table, encode: TextEncoder) -> Manif
     """
     if asked.settings.precision not in ("int8", "uint8"):
         return asked
-    say(f"Finding the range of {asked.settings.precision} from the first {len(first):,} texts.")
+    log(f"Finding the range of {asked.settings.precision} from the first {len(first):,} texts.")
     vectors = encode(first["text"].to_pylist(), _ignore)
     encode.truncated = 0
     return asked.model_copy(update={"ranges": ranges_of(vectors)})

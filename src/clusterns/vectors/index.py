@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from sentence_transformers import SentenceTransformer
 
-from clusterns.console import bar, say
+from clusterns.console import bar, log
 from clusterns.data.in_memory import InMemorySource
 from clusterns.errors import UserError
 from clusterns.files import atomic_folder, read_json, write_json
@@ -185,7 +185,7 @@ class Index:
         if len(self) <= EXACT_NEIGHBOURS_UP_TO or not is_installed():
             return all_nearest(self.vectors, k, progress)
         lists = self.lists or InvertedFile.build(self.vectors, progress)
-        say(f"Neighbours by approximate search: {_said(lists.recall.recall)}.")
+        log(f"Neighbours by approximate search: {_said(lists.recall.recall)}.")
         return lists.neighbours(k, progress)
 
 
@@ -221,12 +221,12 @@ def _prepare(parts: Sequence[VectorFolder], place: Path, of: str, progress: bool
         _copy(parts, vectors, temporary / ROWS, progress)
         vectors.flush()
         if _wants_lists(count):
-            say(f"Over {EXACT_UP_TO:,} texts: search is approximate, through an inverted file.")
+            log(f"Over {EXACT_UP_TO:,} texts: search is approximate, through an inverted file.")
             lists = InvertedFile.build(vectors, progress)
             facts["lists"] = lists.save(temporary / LISTS)
-            say(f"{_said(lists.recall.recall)}, which is kept with the index.")
+            log(f"{_said(lists.recall.recall)}, which is kept with the index.")
         elif count > EXACT_UP_TO:
-            say(
+            log(
                 f"Over {EXACT_UP_TO:,} texts: exact search takes its time; `pip install "
                 "'clusterns[faiss]'` makes it approximate and quick."
             )

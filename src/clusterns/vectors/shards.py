@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from clusterns.console import say
+from clusterns.console import log
 from clusterns.files import atomic_file, wrap_os_errors
 from clusterns.vectors.settings import Format, Share
 
@@ -58,7 +58,7 @@ class Shards:
         except UNREADABLE:
             return False
         if all(size == rows for size, _ in found) and any(of != self.digest for _, of in found):
-            say(f"{self.path(number)} is of another model, corpus or setting: not taken.")
+            log(f"{self.path(number)} is of another model, corpus or setting: not taken.")
         return found == [(rows, self.digest)] * len(found)
 
     def _files(self, number: int) -> list[Path]:

@@ -64,7 +64,7 @@ def table(
     found, cells = find_cells(experiment, budget, seeds, base, corpus, only, lab)
     _check_begun(cells, lab)
 
-    from clusterns.console import answers, say
+    from clusterns.console import log, stdout
     from clusterns.evaluation.data.find import EvaluationData
     from clusterns.files import atomic_file
     from clusterns.lab.differences import find_differences
@@ -87,11 +87,11 @@ def table(
         tables += case_tables(cells, found.cases)
     text = tables_as(form, tables)
     if output is None:
-        answers.print(text, soft_wrap=True, end="")
+        stdout.print(text, soft_wrap=True, end="")
         return
     with atomic_file(output) as temporary:
         temporary.write_text(text, "utf-8")
-    say(f"Written: {output}")
+    log(f"Written: {output}")
 
 
 def _form(format: Format | None, output: Path | None) -> str:
@@ -126,7 +126,7 @@ def figures(
         raise UserError(f"{experiment} declares no figures: docs/lab.md explains the key.")
     _check_begun(cells, lab)
 
-    from clusterns.console import answers, say
+    from clusterns.console import log, stdout
     from clusterns.lab.figures import draw
     from clusterns.lab.findings import gather
 
@@ -134,9 +134,9 @@ def figures(
     for name, drawing in found.figures.items():
         written = draw(name, drawing, lines, output or lab / "figures")
         for path in written:
-            answers.print(str(path), soft_wrap=True)
+            stdout.print(str(path), soft_wrap=True)
         if not written:
-            say(f"{name}: nothing to draw yet.")
+            log(f"{name}: nothing to draw yet.")
 
 
 def _check_begun(cells: list[Cell], lab: Path) -> None:

@@ -29,17 +29,17 @@ def restore(
 
     Then:   clusterns lab run mine.yaml
     """
-    from clusterns.console import answers
+    from clusterns.console import stdout
     from clusterns.lab.restore import restore as put_back
 
     told = put_back(records, lab.resolve())
-    answers.print(f"{told.cells} cells put into {lab}.", soft_wrap=True)
+    stdout.print(f"{told.cells} cells put into {lab}.", soft_wrap=True)
     if told.there:
-        answers.print(f"{told.there} were there already.")
+        stdout.print(f"{told.there} were there already.")
     if told.without_answers:
-        answers.print(
+        stdout.print(
             f"{told.without_answers} have no answers row by row: they are left out of the tests over rows.",
             soft_wrap=True,
         )
     for name in told.superseded:
-        answers.print(f"superseded, not used in place of a new run: {name}", soft_wrap=True)
+        stdout.print(f"superseded, not used in place of a new run: {name}", soft_wrap=True)

@@ -31,7 +31,7 @@ def list_experiments() -> None:
     """
     from rich.table import Table
 
-    from clusterns.console import answers
+    from clusterns.console import stdout
     from clusterns.lab.load import experiment_names, load_experiment
 
     table = Table("experiment", "what", "in the paper", "cells", box=None, pad_edge=False)
@@ -39,7 +39,7 @@ def list_experiments() -> None:
         found = load_experiment(name)
         cells = sum(len(found.seeds_of(row)) for _, row, _ in found.lines())
         table.add_row(name, found.title, found.source, str(cells))
-    answers.print(table)
+    stdout.print(table)
 
 
 def run(
@@ -65,7 +65,7 @@ def run(
 
     Then:   clusterns lab table main
     """
-    from clusterns.console import answers, say
+    from clusterns.console import log, stdout
     from clusterns.lab.run import run_cells
 
     _, cells = find_cells(experiment, budget, seeds, base, corpus, only, output)
@@ -73,14 +73,14 @@ def run(
     try:
         failed = run_cells(cells, engine, workers)
     except KeyboardInterrupt:
-        say("Stopping: the cells save what they have.")
+        log("Stopping: the cells save what they have.")
         raise typer.Exit(130) from None
     finally:
         engine.close()
     done = sum(cell.is_done for cell in cells)
-    answers.print(f"{done} of {len(cells)} cells have a result in {output}.", soft_wrap=True)
+    stdout.print(f"{done} of {len(cells)} cells have a result in {output}.", soft_wrap=True)
     for name, why in failed.items():
-        answers.print(f"failed: {name}: {why}", soft_wrap=True)
+        stdout.print(f"failed: {name}: {why}", soft_wrap=True)
     if failed:
         raise typer.Exit(1)
 
@@ -92,12 +92,12 @@ def cell(folder: Annotated[Path, typer.Argument(help="Folder of the cell.")]) ->
 
     from clusterns.api.lab import run_cell
     from clusterns.cli.quiet import quiet_libraries
-    from clusterns.console import say
+    from clusterns.console import log
     from clusterns.training.run import Interrupted
 
     quiet_libraries()
     try:
         run_cell(folder)
     except Interrupted as stop:
-        say(f"Stopped: {stop}.")
+        log(f"Stopped: {stop}.")
         raise typer.Exit(130) from None

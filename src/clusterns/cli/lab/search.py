@@ -66,7 +66,7 @@ def search(
     if find_spec("optuna") is None:
         raise UserError("lab search needs Optuna: pip install 'clusterns[search]'.")
 
-    from clusterns.console import answers
+    from clusterns.console import stdout
     from clusterns.encoder.locate import identity_of_base
     from clusterns.lab.cells import find_corpus, make_cell
     from clusterns.lab.experiment import SETTINGS, WIKIPEDIA
@@ -108,14 +108,14 @@ def search(
     best = scored[record["best"]]
     first = [one["value"] for one in scored.values() if one["settings"] == found.first]
     own = f" ({first[0]:.2f} with the recipe as it is)" if first else ""
-    answers.print(
+    stdout.print(
         f"best of {len(record['trials'])} trials: {best['value']:.2f}{own}", soft_wrap=True
     )
     for key, value in best["settings"].items():
-        answers.print(
+        stdout.print(
             f"  --set {key}={value:.4g}" if isinstance(value, float) else f"  --set {key}={value}"
         )
-    answers.print(f"Written: {found.folder / 'record.json'}", soft_wrap=True)
+    stdout.print(f"Written: {found.folder / 'record.json'}", soft_wrap=True)
 
 
 def _run(cell: Cell) -> str | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path, PurePosixPath
 
-from clusterns.console import say
+from clusterns.console import log
 from clusterns.errors import UserError
 from clusterns.evaluation.data.catalogue import STS, TRANSFER
 from clusterns.evaluation.data.download import Advance, discard, download
@@ -55,7 +55,7 @@ def fetch_senteval(
     folder = cache_folder(FETCHED) / NAME
     with locked(folder):
         if folder.is_dir() and not again:
-            say(f"{folder} is there already (--again fetches it anew).")
+            log(f"{folder} is there already (--again fetches it anew).")
             return _checked(folder)
         url = url or archive_url()
         archive = cache_folder("downloads") / f"{NAME}.tar"
@@ -137,7 +137,7 @@ def _check_digest(url: str, digest: str, expected: str | None, announced: str | 
             )
     else:
         more = ", as the Hub announced it" if announced else ""
-        say(
+        log(
             f"The checksum of {url} was not known beforehand, so this first fetch is trusted: "
             f"sha256 {digest}{more}. It is on record in {_record_file()}, and later fetches must "
             "match it."

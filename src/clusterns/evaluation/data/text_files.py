@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from clusterns.console import say
+from clusterns.console import log
 from clusterns.data.columns import Column
 from clusterns.data.kinds import is_light
 from clusterns.data.lines import text_lines
@@ -75,12 +75,12 @@ def read_table(path: Path, columns: Sequence[Column]) -> Iterator[tuple[int, Seq
         raise UserError(f"{path} is not a file.")
     with readable(path), path.open("rb") as raw:
         table = open_table(path, raw, columns, doubtful=False)
-        say(f"{path}: {table.told}.")
+        log(f"{path}: {table.told}.")
         for number, values in table:
             if values is not None:
                 yield number, values
     if table.ragged:
-        say(f"{path}: {table.ragged:,} lines have too many or too few cells and were left out.")
+        log(f"{path}: {table.ragged:,} lines have too many or too few cells and were left out.")
 
 
 def _from_western(content: bytes) -> bytes:

@@ -20,7 +20,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from clusterns.console import say
+from clusterns.console import log
 from clusterns.errors import UserError
 from clusterns.evaluation.data.catalogue import SUITES
 from clusterns.evaluation.results.results import (
@@ -152,7 +152,7 @@ def gather(kept: Iterable[Kept]) -> list[Results]:
         weights = newest.model.get("fingerprint")
         same = [one for one in group if one.model.get("fingerprint") == weights]
         if len(same) < len(group):
-            say(f"{newest.name}: {len(group) - len(same)} results of earlier weights are left out.")
+            log(f"{newest.name}: {len(group) - len(same)} results of earlier weights are left out.")
         results = join(same)
         if differ:
             told = ", ".join(f"{key} {newest.reading.get(key, 'as is')}" for key in differ)

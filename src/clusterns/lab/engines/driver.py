@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from clusterns.console import bar, say
+from clusterns.console import bar, log
 from clusterns.lab.engines.engine import Engine, Started
 from clusterns.lab.engines.program import Program, reason
 
@@ -80,7 +80,7 @@ class Driver:
                     done = code == 0 if one.task.is_done is None else one.task.is_done()
                     trouble = None if done else self._trouble(one.task, code, lost)
                     if trouble is None and not done:
-                        say(f"{one.task.name} was lost (exit code {code}): handed out again.")
+                        log(f"{one.task.name} was lost (exit code {code}): handed out again.")
                         waiting.append(one.task)
                         continue
                     ended += 1
@@ -92,7 +92,7 @@ class Driver:
                     left = self._left(len(waiting), running)
                     shown.set_postfix_str(left)
                     words = f"failed: {trouble}" if trouble else one.task.told()
-                    say(f"{ended} of {len(tasks)}  {one.task.name}: {words}  ({left})")
+                    log(f"{ended} of {len(tasks)}  {one.task.name}: {words}  ({left})")
         return failed
 
     def _trouble(self, task: Task, code: int, lost: dict[str, int]) -> str | None:

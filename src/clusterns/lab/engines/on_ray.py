@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from typing import Any
 
-from clusterns.console import say
+from clusterns.console import log
 from clusterns.lab.engines.engine import LOST
 from clusterns.lab.engines.program import (
     ONE_THREAD,
@@ -59,7 +59,7 @@ class OnRay:
             ray.init(include_dashboard=False, log_to_driver=False, logging_level="ERROR")
         there = int(ray.cluster_resources().get("GPU", 0))
         if there < gpus:  # no error: a cluster may grow when it is asked
-            say(f"--gpus {gpus}: Ray has {there} now, and what asks for more waits.")
+            log(f"--gpus {gpus}: Ray has {there} now, and what asks for more waits.")
         # One process a program: what one leaves behind in memory must not reach the next.
         self._run = ray.remote(
             max_calls=1, max_retries=0, num_cpus=1, num_gpus=gpus,

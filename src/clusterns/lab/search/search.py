@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clusterns.console import say
+from clusterns.console import log
 from clusterns.errors import UserError
 from clusterns.files import write_json
 from clusterns.lab.cells import Cell
@@ -56,7 +56,7 @@ class Search:
                 under_way = _under_way(study)
                 if len(finished(study)) + under_way >= trials:
                     if under_way:
-                        say(f"{under_way} trials are still under way in other processes.")
+                        log(f"{under_way} trials are still under way in other processes.")
                     return self._write(study)
                 trial = study.ask()
                 values = suggest(trial, self.space)
@@ -66,7 +66,7 @@ class Search:
     def _try(self, number: int, values: Mapping[str, Any], held: FileLock | None) -> None:
         from optuna.trial import TrialState
 
-        say(f"Trial {number}: {', '.join(f'{k} {_short(v)}' for k, v in values.items())}")
+        log(f"Trial {number}: {', '.join(f'{k} {_short(v)}' for k, v in values.items())}")
         try:
             cell = self.make_cell(values)
             reason = None if cell.is_done else self.run_cell(cell)
@@ -76,11 +76,11 @@ class Search:
         with opened(self.folder) as study:
             if reason is None and result is not None:
                 study.tell(number, result["values"][VALUE])
-                say(f"Trial {number}: {result['metric']} {result['values'][VALUE]:.2f}")
+                log(f"Trial {number}: {result['metric']} {result['values'][VALUE]:.2f}")
             else:
                 study.set_user_attr(f"{REASON} {number}", reason or "no result")
                 study.tell(number, state=TrialState.FAIL)
-                say(f"Trial {number} failed: {reason}")
+                log(f"Trial {number} failed: {reason}")
             self._write(study)
         if held is not None:
             held.release()
