@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from clusterns.api.evaluate import evaluate as evaluate
     from clusterns.api.search import search as search
     from clusterns.api.train import train as train
+    from clusterns.commands.inspect import inspect as inspect
     from clusterns.encoder.base import load_base as load_base
     from clusterns.losses.cluster_ns import ClusterNSLoss as ClusterNSLoss
     from clusterns.losses.contrastive import ContrastiveLoss as ContrastiveLoss
@@ -29,6 +30,7 @@ _HOMES = {
     "adapt": "clusterns.api.adapt",
     "encode": "clusterns.api.encode",
     "evaluate": "clusterns.api.evaluate",
+    "inspect": "clusterns.commands.inspect",
     "load_base": "clusterns.encoder.base",
     "search": "clusterns.api.search",
     "train": "clusterns.api.train",
@@ -40,6 +42,7 @@ __all__ = [
     "adapt",
     "encode",
     "evaluate",
+    "inspect",
     "load_base",
     "search",
     "train",
@@ -51,3 +54,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'clusterns' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -7,10 +7,12 @@ through that would steer the terminal: names of files and models are other peopl
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import sys
 import time
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -59,6 +61,17 @@ stdout = SafeConsole()
 PATIENCE = 15.0
 _silenced = ContextVar("silenced", default=False)
 _verbose = False
+_QUIET = {
+    "DATASETS_VERBOSITY": "error",
+    "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
+    "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "TRANSFORMERS_VERBOSITY": "error",
+}
+_LIBRARIES = (
+    "accelerate", "datasets", "filelock", "httpx", "huggingface_hub", "sentence_transformers",
+    "transformers",
+)  # fmt: skip
 
 
 @contextmanager
@@ -85,6 +98,23 @@ def set_verbose(on: bool) -> None:
 def is_verbose() -> bool:
     """Whether the user wants to know all: what the libraries say, and where an error comes from."""
     return _verbose
+
+
+def quiet_libraries() -> None:
+    """Hide what the libraries log, except errors, and their progress bars; in verbose mode, show it.
+
+    Nothing is imported for it: libraries that come later read the environment.
+    """
+    if _verbose:
+        logging.basicConfig(level=logging.INFO)
+        return
+    for variable, value in _QUIET.items():
+        os.environ.setdefault(variable, value)
+    for name in _LIBRARIES:
+        logging.getLogger(name).setLevel(logging.ERROR)
+    warnings.filterwarnings("ignore", category=FutureWarning)
+    warnings.filterwarnings("ignore", category=DeprecationWarning)
+    warnings.filterwarnings("ignore", message=".*pin_memory.*")
 
 
 def bar(iterable: Iterable[Any] | None = None, *, shown: bool = True, **options: Any) -> tqdm[Any]:

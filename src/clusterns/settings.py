@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
+import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from clusterns.errors import UserError
@@ -17,6 +18,19 @@ class Settings(BaseModel):
     """Settings of one concept; a recipe joins those of all rooms, flat."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+def parse_value(text: str) -> Any:
+    """A value as YAML reads it, and as a number where it looks like one."""
+    return as_number(yaml.safe_load(text))
+
+
+def as_number(value: Any) -> Any:
+    """``1e-3`` as a number: YAML 1.1 reads it as text."""
+    try:
+        return float(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
 
 
 def validated(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import traceback
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,16 +15,17 @@ from clusterns.cli.data import data
 from clusterns.cli.encode import encode
 from clusterns.cli.evaluate import evaluate
 from clusterns.cli.explore import explore
-from clusterns.cli.inspect import inspect
 from clusterns.cli.lab import lab
 from clusterns.cli.methods import methods
 from clusterns.cli.quickstart import quickstart
-from clusterns.cli.recipes import recipes
 from clusterns.cli.report import report
 from clusterns.cli.search import search
 from clusterns.cli.similar import similar
 from clusterns.cli.topics import topics
 from clusterns.cli.train import train
+from clusterns.commands.inspect import InspectCommand
+from clusterns.commands.recipes import RecipesCommand
+from clusterns.commands.request import Request, add_command
 from clusterns.console import is_verbose, log_error
 from clusterns.errors import UserError
 from clusterns.record import set_command
@@ -36,12 +37,28 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-COMMANDS = (
-    quickstart, train, adapt, methods, recipes, evaluate, compare, encode, search, similar, topics,
-    explore, report, inspect,
-)  # fmt: skip
-for command in COMMANDS:
-    app.command()(common(command))
+# In the order of the help. A function is not converted to a request yet.
+COMMANDS: dict[str, Any] = {
+    "quickstart": quickstart,
+    "train": train,
+    "adapt": adapt,
+    "methods": methods,
+    "recipes": RecipesCommand,
+    "evaluate": evaluate,
+    "compare": compare,
+    "encode": encode,
+    "search": search,
+    "similar": similar,
+    "topics": topics,
+    "explore": explore,
+    "report": report,
+    "inspect": InspectCommand,
+}
+for name, command in COMMANDS.items():
+    if isinstance(command, type) and issubclass(command, Request):
+        add_command(app, name, command)
+    else:
+        app.command(name)(common(command))
 app.add_typer(data, name="data")
 app.add_typer(lab, name="lab")
 

@@ -13,7 +13,7 @@ import yaml
 from clusterns.errors import UserError
 from clusterns.methods.recipe import Recipe
 from clusterns.methods.registry import get_method, owners, part_with, recipe_class
-from clusterns.settings import validated
+from clusterns.settings import as_number, parse_value, validated
 
 __all__ = ["Recipe", "load_recipe", "parse_changes", "recipe_names"]
 
@@ -76,22 +76,10 @@ def parse_changes(pairs: Sequence[str]) -> dict[str, Any]:
         if not equals or not key.strip():
             raise UserError(f"--set takes key=value, got {pair!r}.")
         try:
-            changes[key.strip()] = _scalar(value)
+            changes[key.strip()] = parse_value(value)
         except yaml.YAMLError:
             raise UserError(f"--set {key.strip()}: cannot read the value {value!r}.") from None
     return changes
-
-
-def _scalar(text: str) -> Any:
-    return _number(yaml.safe_load(text))
-
-
-def _number(value: Any) -> Any:
-    """YAML 1.1 reads 1e-3 as text; people mean the number."""
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
 
 
 def _read(name_or_file: str) -> dict[str, Any]:
@@ -116,7 +104,7 @@ def _read(name_or_file: str) -> dict[str, Any]:
         ) from None
     if not isinstance(values, dict):
         raise UserError(f"recipe {name_or_file} must be keys and values.")
-    return {key: _number(value) for key, value in _of_older_run(values).items()}
+    return {key: as_number(value) for key, value in _of_older_run(values).items()}
 
 
 def _of_older_run(values: dict[str, Any]) -> dict[str, Any]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
+from annotated_types import Ge
 from pydantic import Field
 
 from clusterns.errors import UserError
@@ -20,15 +21,15 @@ class Loading(Settings):
     """How a model is opened, which its vectors depend on."""
 
     pooling: str | None = None
-    """How a plain encoder's token vectors become one."""
-    max_length: int | None = None
-    """Tokens to read of a text instead of what the model says."""
-    dtype: DType = "float32"
-    """Kind of its weights and of its work."""
+    """Pooling of a plain encoder: cls, mean, max, lasttoken, first-last-avg, embedding-last-avg or embedding-avg."""
+    max_length: Annotated[int | None, Ge(3)] = None
+    """Maximum number of tokens per text. Default: the model's own limit."""
     prompt_name: str | None = None
-    """Which of its prompts to put before each text."""
-    truncate_dim: int | None = None
-    """How many of a vector's first numbers to keep."""
+    """Name of the model's prompt to put before each text. Default: the model's default prompt, if any."""
+    truncate_dim: Annotated[int | None, Ge(1)] = None
+    """Truncate embeddings to this many dimensions. Default: keep all."""
+    dtype: DType = "float32"
+    """Data type of the weights and the computation; float16 and bfloat16 are for accelerators."""
 
 
 class EncodeSettings(Settings):

@@ -1,0 +1,98 @@
+"""Fields that several requests share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
+
+from clusterns.commands.request import Cli, Request
+from clusterns.errors import UserError
+from clusterns.settings import parse_value
+from clusterns.vectors.settings import Loading, check_device_name
+
+MODEL_HELP = (
+    "Run folder, SentenceTransformer (folder or Hub name), plain Transformers encoder (needs a pooling; minibert is "
+    "inside this package), or text file of word vectors in GloVe's format."
+)
+
+
+def as_list(value: str | Path | Sequence[str | Path] | None) -> list[str]:
+    """One name or several as a list."""
+    if value is None:
+        return []
+    return [str(value)] if isinstance(value, str | Path) else [str(each) for each in value]
+
+
+def parse_pairs(option: str) -> Callable[[Any], Any]:
+    """A validator that reads ``KEY=VALUE`` texts of the command line; mappings pass."""
+
+    def parse(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return dict(value)
+        pairs = {}
+        for pair in value:
+            key, equals, text = str(pair).partition("=")
+            if not equals or not key.strip():
+                raise UserError(f"{option} {pair}: write KEY=VALUE.")
+            try:
+                pairs[key.strip()] = parse_value(text)
+            except yaml.YAMLError:
+                raise UserError(f"{option} {pair}: cannot read the value {text!r}.") from None
+        return pairs
+
+    return parse
+
+
+def _check_device(name: str | None) -> str | None:
+    return None if name is None else check_device_name(name)
+
+
+# One or several; a list of strings once validated, as as_list makes it.
+Files = Annotated[
+    str | Path | Sequence[str | Path],
+    BeforeValidator(as_list),
+    PlainSerializer(as_list),
+    Cli(list[str]),
+]
+Texts = Annotated[
+    str | Path | Sequence[str | Path],
+    BeforeValidator(as_list),
+    PlainSerializer(as_list),
+    Cli(list[str], argument=True),
+]
+ModelName = Annotated[str | Path, Field(description=MODEL_HELP), Cli(str, argument=True)]
+OutputFolder = Annotated[str | Path, Cli(Path)]
+OptionalPath = Annotated[str | Path | None, Cli(Path)]
+Changes = Annotated[
+    Mapping[str, Any],
+    BeforeValidator(parse_pairs("--set")),
+    Cli(list[str], ("--set",), metavar="KEY=VALUE"),
+]
+Device = Annotated[str | None, AfterValidator(_check_device)]
+Json = Annotated[bool, Field(description="Print the result as JSON."), Cli(names=("--json",))]
+
+
+class TextOptions(Request):
+    """How tables are read."""
+
+    column: str | None = None
+    """Column of the text in tables and JSON lines: a name, or a number from 1 if a table has no header. A text
+    file is then read as tab-separated columns."""
+
+
+class ModelOptions(Loading, Request):
+    """Which model is opened, and how."""
+
+    model: ModelName = Field(kw_only=False)
+
+    device: Device = None
+    """Device: cpu, cuda, cuda:1, mps, ... Default: the best one available."""
+
+    @property
+    def loading(self) -> Loading:
+        """The options that embeddings depend on."""
+        return Loading(**self.model_dump(include=set(Loading.model_fields)))

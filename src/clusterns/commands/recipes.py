@@ -1,0 +1,57 @@
+"""``clusterns recipes``: the published settings, listed and explained."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from clusterns.commands.request import Cli, Request, function
+from clusterns.console import stdout
+from clusterns.methods.registry import all_fields, owners
+from clusterns.training.recipe import Recipe, load_recipe, recipe_names
+
+
+class RecipesRequest(Request):
+    """List the recipes, or load one with all of its settings."""
+
+    name: Annotated[str | None, Cli(argument=True)] = Field(default=None, kw_only=False)
+    """Show every setting of this recipe."""
+
+    def run(self) -> dict[str, Recipe]:
+        """Load the recipes, by name."""
+        names = recipe_names() if self.name is None else [self.name]
+        return {name: load_recipe(name) for name in names}
+
+
+class RecipesCommand(RecipesRequest):
+    """List the recipes, show one, or explain the settings.
+
+    Change a setting with `clusterns train --set key=value`, or copy a recipe to a file of your own:
+    `clusterns recipes default > mine.yaml`.
+    """
+
+    keys: bool = False
+    """Explain every setting: its default and its meaning."""
+
+    def show(self, result: dict[str, Recipe]) -> None:
+        """Print a table, or a recipe as YAML."""
+        from rich.table import Table
+
+        if self.keys:
+            table = Table("setting", "default", "meaning", "belongs to", box=None, pad_edge=False)
+            belongs = owners()
+            for key, field in all_fields().items():
+                default = "" if field.default is None else str(field.default)
+                table.add_row(key, default, field.description or "", belongs.get(key, ""))
+            stdout.print(table)
+        elif self.name is not None:
+            stdout.print(result[self.name].to_yaml().rstrip(), soft_wrap=True)
+        else:
+            table = Table("recipe", "description", box=None, pad_edge=False)
+            for name, recipe in result.items():
+                table.add_row(name, recipe.description)
+            stdout.print(table)
+
+
+recipes = function(RecipesRequest)

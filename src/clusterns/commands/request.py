@@ -1,0 +1,213 @@
+"""What every command is made of: a request, from which the command line and a function come.
+
+A command is one file that nothing heavy is imported by. Its request is a frozen model: each field is
+an option, the docstring below the field is its help, and its default and bounds hold everywhere.
+
+```python
+class SearchRequest(ModelOptions):       # options.py has what several commands share
+    '''Find the texts nearest to a query.'''    # the function's docstring, the command's help
+
+    query: Annotated[str, Cli(argument=True)] = Field(kw_only=False)  # positional in Python
+    '''What to look for.'''
+    top: Annotated[int, Ge(1)] = 10      # not Field(10, ge=1): mypy would call it required
+    '''Number of results.'''
+
+    def run(self) -> list[Hit]:
+        check_model(str(self.model), self.pooling)             # refusals first, with light imports
+        from clusterns.vectors.models import load_model        # then what takes its time
+        ...
+
+
+class SearchCommand(SearchRequest):      # options that only the command line has
+    '''Find the texts nearest to a query.'''    # only if the command's help differs
+
+    as_json: Json = False
+
+    def show(self, result: list[Hit]) -> None:     # print what `run` returned
+        ...
+
+
+search = function(SearchRequest)         # search(model, query, *, top=10, ..., quiet=False)
+```
+
+Then name ``SearchCommand`` in the table of ``clusterns.cli`` (a group calls :func:`add_command`), and
+the function in ``clusterns/__init__.py`` and ``docs/python.md``. A command without options of its own
+defines ``show`` on the request. Override ``execute`` to exit with another code: ``raise
+typer.Exit(130)``. Every command has ``--quiet`` and ``--verbose``, and ``run`` needs neither: status
+and bars are silenced around it, and the libraries too on the command line. Inside a request, wrap
+what is ``Texts`` or ``Files`` in ``as_list`` for the type checker. Workers take a request as JSON:
+``request.model_dump_json()`` and ``SearchRequest.model_validate_json(text)``.
+
+Types: ``Literal[...]`` for a choice, ``Annotated[int | None, Ge(1)] = None`` for an optional number
+(the None inside), ``Annotated[Sequence[str], Cli(list[str])] = ()`` for an option that may be repeated, and
+:func:`same_as` for a field that another model explains already.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from copy import copy
+from inspect import Parameter, Signature
+from typing import Annotated, Any, NamedTuple, ParamSpec, Protocol, TypeVar, get_origin
+
+import typer
+from annotated_types import Ge, Le
+from pydantic import ConfigDict
+from pydantic.fields import FieldInfo
+
+from clusterns.console import quiet_libraries, set_verbose, silenced
+from clusterns.settings import Settings, validated
+
+P = ParamSpec("P")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
+VERBOSE = typer.Option("--verbose", help="Show what the libraries log, and tracebacks of errors.")
+
+
+class Cli(NamedTuple):
+    """How the command line takes a field, where its type does not say."""
+
+    type: Any = None
+    """The type for typer, where the field's own is wider: Path, list[str]."""
+    names: tuple[str, ...] = ()
+    """Names of the option. Empty: made from the field's name."""
+    argument: bool = False
+    """Whether it is a positional argument."""
+    metavar: str | None = None
+    """What help shows for the value."""
+
+
+class Request(Settings):
+    """What one command is asked to do. Subclasses define ``run``."""
+
+    model_config = ConfigDict(defer_build=True)
+
+    quiet: bool = False
+    """Hide status lines and progress bars."""
+
+    def run(self) -> Any:
+        """Do it: refuse what is wrong before anything heavy is imported."""
+        raise NotImplementedError
+
+    def show(self, result: Any) -> None:
+        """Print the result of :meth:`run`."""
+
+    def execute(self) -> None:
+        """Run as a command."""
+        self.show(self.run())
+
+    @classmethod
+    def fields(cls) -> dict[str, FieldInfo]:
+        """The fields in the order of the help: positional and required ones, then those of the class that
+        runs, then the command line's own, then those of the bases."""
+        kinds = [kind for kind in cls.__mro__ if issubclass(kind, Settings)]
+        home = next(kind for kind in kinds if "run" in vars(kind))
+        first = [name for name, field in cls.model_fields.items() if field.kw_only is False]
+        required = [name for name, field in cls.model_fields.items() if field.is_required()]
+        others = [name for kind in (home, *kinds) for name in inspect.get_annotations(kind)]
+        names = dict.fromkeys((*first, *required, *others))
+        return {name: cls.model_fields[name] for name in names if name in cls.model_fields}
+
+
+class Runnable(Protocol[R_co]):
+    """An instance of a request, as a type checker sees it."""
+
+    def run(self) -> R_co:
+        """Do it."""
+
+
+def function(request: Callable[P, Runnable[R]]) -> Callable[P, R]:
+    """The function of a request: its fields are the parameters, its docstring explains them."""
+    kind: Any = request
+    name = command_name(kind)
+    signature = Signature([_parameter(*each) for each in kind.fields().items()])
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        chosen = validated(kind, signature.bind(*args, **kwargs).arguments, name)
+        with silenced(chosen.quiet):
+            return chosen.run()
+
+    made: Any = call
+    made.__signature__, made.__doc__ = signature, "\n".join(_docstring(kind))
+    made.__name__ = made.__qualname__ = name
+    made.__module__ = kind.__module__
+    return call
+
+
+def add_command(
+    app: typer.Typer, name: str, request: type[Request], *, hidden: bool = False
+) -> None:
+    """Add the command of a request to an app."""
+
+    def run(**given: Any) -> None:
+        set_verbose(given.pop("verbose"))
+        quiet_libraries()
+        # What was not given is the model's to fill in.
+        values = {key: value for key, value in given.items() if value not in (None, [])}
+        with silenced(given["quiet"]):
+            validated(request, values, name).execute()
+
+    options = [_option(*each) for each in request.fields().items()]
+    verbose = Parameter(
+        "verbose", Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[bool, VERBOSE]
+    )
+    made: Any = run
+    made.__signature__ = Signature([*options, verbose])
+    made.__annotations__ = {each.name: each.annotation for each in (*options, verbose)}
+    made.__doc__ = inspect.getdoc(request)
+    app.command(name, hidden=hidden)(run)
+
+
+def command_name(request: type[Request]) -> str:
+    """The name of a request's function: ``search`` of ``SearchRequest``."""
+    return request.__name__.removesuffix("Command").removesuffix("Request").lower()
+
+
+def _parameter(name: str, field: FieldInfo) -> Parameter:
+    kind = Parameter.POSITIONAL_OR_KEYWORD if field.kw_only is False else Parameter.KEYWORD_ONLY
+    default = Parameter.empty if field.is_required() else field.default
+    return Parameter(name, kind, default=default, annotation=field.annotation)
+
+
+def same_as(kind: type[Settings], name: str, default: Any = None) -> Any:
+    """A field with the help and bounds of another model's, such as a setting of the recipe."""
+    field = copy(kind.model_fields[name])
+    field.default, field.default_factory = default, None
+    return field
+
+
+def _option(name: str, field: FieldInfo) -> Parameter:
+    cli, low, high = (_metadata(field, kind) for kind in (Cli, Ge, Le))
+    cli = cli or Cli()
+    required = field.is_required()
+    unset = required or field.default is None or field.default in ((), {})
+    look: dict[str, Any] = {
+        "help": field.description, "show_default": not unset, "metavar": cli.metavar,
+        "min": low and low.ge, "max": high and high.le,
+    }  # fmt: skip
+    if cli.argument:
+        many = "..." if get_origin(cli.type) is list else ""
+        plain = name.upper() if required else f"[{name.upper()}]"
+        mark: Any = typer.Argument(**{**look, "metavar": cli.metavar or plain + many})
+    else:
+        flag = (f"--{name.replace('_', '-')}",) if field.default is False else ()
+        mark = typer.Option(*(cli.names or flag), **look)
+    return Parameter(
+        name,
+        Parameter.KEYWORD_ONLY,
+        default=Parameter.empty if required else None if unset else field.default,
+        annotation=Annotated[cli.type or field.annotation, mark],
+    )
+
+
+def _metadata(field: FieldInfo, kind: Any) -> Any:
+    return next((each for each in field.metadata if isinstance(each, kind)), None)
+
+
+def _docstring(request: type[Request]) -> Iterator[str]:
+    yield inspect.getdoc(request) or ""
+    yield "\nArgs:"
+    for name, field in request.fields().items():
+        yield f"    {name}: {' '.join((field.description or '').split())}"
+    yield "\nRaises:\n    UserError: something that the caller can fix, in one sentence."
