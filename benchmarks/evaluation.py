@@ -16,10 +16,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import alternate, description
-from clusterns.evaluation.data.catalogue import STS
-from clusterns.evaluation.data.find import EvaluationData
-from clusterns.evaluation.data.sets import ScoredPairs
-from clusterns.evaluation.scores.sts import cosines_of, pair_cosines, spearman
+from clusterns.evaluation.catalog import STS, EvaluationData
+from clusterns.evaluation.datasets import ScoredPairs
+from clusterns.evaluation.sts import cosines_of, pair_cosines, spearman
 from clusterns.vectors.embed import Embedder
 from clusterns.vectors.models import load_model
 

@@ -33,15 +33,15 @@ from sentence_transformers.base.modules import Dense
 from adapt_rivals import RIVALS
 from clusterns import adapt, load_base
 from clusterns.encoder.local_map import map_of
-from clusterns.evaluation.data.find import EvaluationData
-from clusterns.evaluation.data.sets import digest_of
-from clusterns.evaluation.scores.clustering import (
+from clusterns.evaluation.catalog import EvaluationData
+from clusterns.evaluation.clustering import (
     Labels,
     adjusted_mutual_information,
     cluster_seeds,
 )
-from clusterns.evaluation.scores.halves import mean_reciprocal_rank
-from clusterns.evaluation.scores.sts import spearman
+from clusterns.evaluation.datasets import digest_of
+from clusterns.evaluation.sts import spearman
+from clusterns.evaluation.validators import mean_reciprocal_rank
 from clusterns.record import make_record
 from clusterns.vectors.nearest import Vectors, all_nearest, unit
 

@@ -29,8 +29,8 @@ from sklearn.metrics import silhouette_score
 from adapt_runs import DOMAINS, RESULTS, Encode, command, parted, quality, remembering
 from clusterns import load_base
 from clusterns.evaluation.adaptation import MOST, agreement, common_neighbours
-from clusterns.evaluation.scores.clustering import adjusted_mutual_information, cluster
-from clusterns.evaluation.scores.halves import halved, mean_reciprocal_rank
+from clusterns.evaluation.clustering import adjusted_mutual_information, cluster
+from clusterns.evaluation.validators import halved, mean_reciprocal_rank
 from clusterns.methods.adapting import KEPT, KEPT_GENERAL
 from clusterns.methods.general import replayed_text, text_apart
 from clusterns.methods.mapped import MOST_GENERAL

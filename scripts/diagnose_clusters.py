@@ -27,8 +27,8 @@ from torch import Tensor
 from transformers import TrainerCallback
 
 from clusterns.encoder.locate import identity_of_base
-from clusterns.evaluation.data.find import EvaluationData
-from clusterns.evaluation.scores.clustering import adjusted_mutual_information
+from clusterns.evaluation.catalog import EvaluationData
+from clusterns.evaluation.clustering import adjusted_mutual_information
 from clusterns.files import read_json, write_json
 from clusterns.lab.experiment import SMALL
 from clusterns.losses.clustering import Clustering

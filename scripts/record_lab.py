@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from clusterns.evaluation.data.find import EvaluationData
+from clusterns.evaluation.catalog import EvaluationData
 from clusterns.files import read_json, write_json
 from clusterns.lab.cells import cells_of
 from clusterns.lab.differences import find_differences

@@ -9,14 +9,14 @@ import argparse
 import shlex
 from pathlib import Path
 
-from clusterns.evaluation.data.find import EvaluationData
-from clusterns.evaluation.results.compare import difference_table, find_differences, gold_scores
-from clusterns.evaluation.results.plots import (
+from clusterns.evaluation.catalog import EvaluationData
+from clusterns.evaluation.compare import difference_table, find_differences, gold_scores
+from clusterns.evaluation.plots import (
     alignment_uniformity_points,
     plot_alignment_uniformity,
 )
-from clusterns.evaluation.results.results import Results
-from clusterns.evaluation.results.tables import results_tables
+from clusterns.evaluation.results import Results
+from clusterns.evaluation.tables import results_tables
 from clusterns.tables import Table
 
 HEAD = """# Reference models

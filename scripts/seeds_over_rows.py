@@ -14,8 +14,8 @@ from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
-from clusterns.evaluation.data.find import EvaluationData
-from clusterns.evaluation.results.bootstrap import LEVEL
+from clusterns.evaluation.catalog import EvaluationData
+from clusterns.evaluation.stats import LEVEL
 from clusterns.files import write_json
 from clusterns.lab.cells import cells_of
 from clusterns.lab.differences import find_differences

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from clusterns.evaluation.results.bootstrap import LEVEL
-from clusterns.evaluation.results.published import published_rows
+from clusterns.evaluation.stats import LEVEL
+from clusterns.evaluation.tables import published_rows
 from clusterns.lab.differences import Difference
 from clusterns.lab.engines.driver import duration
 from clusterns.lab.figures import draw

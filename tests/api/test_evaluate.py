@@ -9,8 +9,8 @@ import clusterns
 from clusterns.api import evaluate as module
 from clusterns.cli.evaluate import evaluate as command
 from clusterns.errors import UserError
-from clusterns.evaluation import mteb_suite
-from clusterns.evaluation.results.results import SetResult, SuiteResult
+from clusterns.evaluation import mteb as mteb_suite
+from clusterns.evaluation.results import SetResult, SuiteResult
 
 RENAMED = {"suite": "suites", "mteb_task": "mteb_tasks"}
 OF_THE_COMMAND = {"output", "as_json"}

@@ -11,8 +11,8 @@ from typer.testing import CliRunner
 from clusterns.cli.compare import compare
 from clusterns.console import stdout
 from clusterns.errors import UserError
-from clusterns.evaluation.data.find import EvaluationData
-from clusterns.evaluation.results.results import Results, SetResult, SuiteResult
+from clusterns.evaluation.catalog import EvaluationData
+from clusterns.evaluation.results import Results, SetResult, SuiteResult
 
 app = typer.Typer()
 app.command()(compare)

@@ -14,10 +14,9 @@ from typer.testing import CliRunner
 from clusterns.cli import app as command_line
 from clusterns.cli.evaluate import evaluate
 from clusterns.errors import UserError
-from clusterns.evaluation.data import hub
+from clusterns.evaluation import hub
 from clusterns.evaluation.plan import Job
-from clusterns.evaluation.results.results import Results
-from clusterns.evaluation.results.store import read_results
+from clusterns.evaluation.results import Results, read_results
 from tests.helpers.commands import LightPrograms, Program
 
 app = typer.Typer()
@@ -114,7 +113,7 @@ def test_a_run_folder_keeps_every_result(
 def test_an_evaluation_goes_on_where_it_was(
     tmp_path: Path, a_run: Path, own: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from clusterns.evaluation import suites
+    from clusterns.evaluation import runner as suites
 
     done: list[str] = []
     compute = suites.run_job
@@ -145,7 +144,7 @@ def test_an_evaluation_goes_on_where_it_was(
 
 def killed_after_two(arguments: list[str]) -> None:
     """``clusterns evaluate``, killed before its third set."""
-    from clusterns.evaluation import suites
+    from clusterns.evaluation import runner as suites
 
     compute, done = suites.run_job, []
 
@@ -194,7 +193,7 @@ def test_a_set_that_fails_does_not_stop_the_others(
     few = tmp_path / "few.tsv"
     few.write_text("label\ttext\na\tcat\nb\tcat\nc\tcat\n")
     asked = ["--labelled", few, *own, "--output", tmp_path / "r.json"]
-    kmeans = "clusterns.evaluation.suites.cluster"
+    kmeans = "clusterns.evaluation.runner.cluster"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kmeans, fails)
         shown = run(vectors, *asked)

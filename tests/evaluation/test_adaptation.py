@@ -12,7 +12,7 @@ from clusterns.evaluation.adaptation import (
     common_neighbours,
     search_mrr,
 )
-from clusterns.evaluation.scores.halves import halved
+from clusterns.evaluation.validators import halved
 from tests.helpers.hash_encoder import HashEncoder
 
 TEXTS = [f"sentence number {row} of {row // 2}" for row in range(40)]

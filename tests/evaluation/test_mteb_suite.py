@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.evaluation.data.sets import ScoredPairs
-from clusterns.evaluation.evaluators import ScoredPairsEvaluator
-from clusterns.evaluation.mteb_suite import run_mteb
+from clusterns.evaluation.datasets import ScoredPairs
+from clusterns.evaluation.mteb import run_mteb
+from clusterns.evaluation.validators import ScoredPairsEvaluator
 from clusterns.vectors.models import load_model
 from tests.helpers.hash_encoder import HashEncoder
 

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.evaluation.data import hub
-from clusterns.evaluation.data.catalogue import SUITES
-from clusterns.evaluation.data.find import EvaluationData
-from clusterns.evaluation.data.sets import ScoredPairs
+from clusterns.evaluation import hub
+from clusterns.evaluation.catalog import SUITES, EvaluationData
+from clusterns.evaluation.datasets import ScoredPairs
 from clusterns.evaluation.plan import Plan, find_jobs
 
 MISSING = {"MPQA", "Bio", "Go-S", "G-TS"}

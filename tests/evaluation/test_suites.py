@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.evaluation.data import catalogue, hub
-from clusterns.evaluation.data.find import EvaluationData
-from clusterns.evaluation.data.sets import LabelledTexts, Retrieval, ScoredPairs
-from clusterns.evaluation.evaluators import SuiteEvaluator
+from clusterns.evaluation import catalog, hub, results
+from clusterns.evaluation.catalog import EvaluationData
+from clusterns.evaluation.datasets import LabelledTexts, Retrieval, ScoredPairs
 from clusterns.evaluation.plan import find_jobs
-from clusterns.evaluation.results import results
-from clusterns.evaluation.suites import Bench, Outcome, run_job
+from clusterns.evaluation.runner import Bench, Outcome, run_job
+from clusterns.evaluation.validators import SuiteEvaluator
 from clusterns.vectors.embed import Embedder
 from tests.helpers.hash_encoder import HashEncoder
 
@@ -51,8 +50,8 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EvaluationData:
     rows = [f"{i % 4}\t{WORDS[i % 4]} {WORDS[i % 4]} {sentence()}" for i in range(80)]
     (tmp_path / "agnewsdataraw-8000").write_text("\n".join(rows) + "\n")
     for name in ("STS13", "STS-B", "TREC", "AG"):
-        smaller = replace(catalogue.CATALOGUE[name], rows=())
-        monkeypatch.setitem(catalogue.CATALOGUE, name, smaller)
+        smaller = replace(catalog.CATALOGUE[name], rows=())
+        monkeypatch.setitem(catalog.CATALOGUE, name, smaller)
     return EvaluationData(tmp_path)
 
 

@@ -7,7 +7,7 @@ import copy
 import numpy as np
 import torch
 
-from clusterns.evaluation.scores.classifier import Fold, Protocol
+from clusterns.evaluation.logistic import Fold, Protocol
 
 
 def one_by_one(

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import spearmanr
 
-from clusterns.evaluation.data.sets import ScoredPairs
-from clusterns.evaluation.results.results import SetResult
-from clusterns.evaluation.results.store import Kept
+from clusterns.evaluation.datasets import ScoredPairs
+from clusterns.evaluation.results import Kept, SetResult
 
 RANDOM = np.random.default_rng(0)
 GOLD = RANDOM.integers(0, 11, size=300) / 2

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clusterns.evaluation.data.sets import ScoredPairs
-from clusterns.evaluation.results.bootstrap import enough_rounds
+from clusterns.evaluation.datasets import ScoredPairs
+from clusterns.evaluation.stats import enough_rounds
 from clusterns.lab.differences import find_differences, least_p, permutation_p
 from clusterns.lab.findings import Line, Outcome
 from tests.lab.answers import GOLD, PAIRS, keep_answers

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from clusterns.errors import UserError
-from clusterns.evaluation.data.catalogue import SUITES
+from clusterns.evaluation.catalog import SUITES
 from clusterns.files import write_json
 from clusterns.lab.cells import cells_of, find_corpus
 from clusterns.lab.engines.local import Local

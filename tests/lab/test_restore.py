@@ -15,8 +15,8 @@ import pytest
 
 from clusterns.api.lab import run_cell
 from clusterns.errors import UserError
-from clusterns.evaluation.data.sets import ScoredPairs
-from clusterns.evaluation.results.results import (
+from clusterns.evaluation.datasets import ScoredPairs
+from clusterns.evaluation.results import (
     Results,
     SetResult,
     SuiteResult,

@@ -16,7 +16,7 @@ from datasets import Dataset
 from safetensors.numpy import load_file
 
 from clusterns.errors import UserError
-from clusterns.evaluation.validation import validation
+from clusterns.evaluation.validators import validation
 from clusterns.methods.registry import get_method, method_names, part_names
 from clusterns.training.callbacks import read_metrics
 from clusterns.training.folder import RunFolder

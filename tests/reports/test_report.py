@@ -11,8 +11,8 @@ from scipy.stats import spearmanr
 
 from clusterns.encoder.base import load_base
 from clusterns.errors import UserError
-from clusterns.evaluation.data.sets import ScoredPairs
-from clusterns.evaluation.scores.halves import HalvesEvaluator
+from clusterns.evaluation.datasets import ScoredPairs
+from clusterns.evaluation.validators import HalvesEvaluator
 from clusterns.reports.charts import line_chart
 from clusterns.reports.comparison import compare_models, reciprocal_ranks
 from clusterns.reports.page import make_report, report_after, setting_differences

@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from clusterns.console import log, shows_status, silenced, status
 from clusterns.errors import UserError
-from clusterns.evaluation.data.catalogue import SUITES
-from clusterns.evaluation.data.find import EvaluationData
+from clusterns.evaluation.catalog import SUITES, EvaluationData
 from clusterns.evaluation.plan import MTEB, Job, Plan, find_jobs
-from clusterns.evaluation.results.results import Results
-from clusterns.evaluation.results.store import FOLDER, Kept, find_kept, join
+from clusterns.evaluation.results import FOLDER, Kept, Results, find_kept, join
 from clusterns.files import cache_folder
 from clusterns.record import make_record
 from clusterns.settings import validated
@@ -22,7 +20,7 @@ from clusterns.vectors.place import check_model, is_plain_encoder
 from clusterns.vectors.settings import DType, Loading, check_device_name
 
 if TYPE_CHECKING:
-    from clusterns.evaluation.data.sets import AnySet
+    from clusterns.evaluation.datasets import AnySet
     from clusterns.vectors.embed import Embedder
 
 # Nothing heavy is imported above: what is wrong with a call is said at once.
@@ -143,7 +141,7 @@ def plan_evaluation(
     check_model(str(model), pooling)
     tasks: Sequence[str] = ()
     if MTEB in asked:
-        from clusterns.evaluation.mteb_suite import DEFAULT_TASKS, mteb_version
+        from clusterns.evaluation.mteb import DEFAULT_TASKS, mteb_version
 
         mteb_version()
         tasks = tuple(mteb_tasks) or DEFAULT_TASKS
@@ -178,7 +176,7 @@ class EvaluationPlan:
     def run(self) -> Results:
         """Say what will run, and run it, keeping each result as it comes."""
         if self.mteb_tasks:
-            from clusterns.evaluation.mteb_suite import check_tasks
+            from clusterns.evaluation.mteb import check_tasks
 
             check_tasks(self.mteb_tasks)
 
@@ -198,7 +196,7 @@ class EvaluationPlan:
         return self._run(embed, facts)
 
     def _run(self, embed: Embedder, facts: dict[str, Any]) -> Results:
-        from clusterns.evaluation.suites import Bench, run_job, settings_of
+        from clusterns.evaluation.runner import Bench, run_job, settings_of
 
         folder = self._folder(facts["fingerprint"])
         record = make_record(seed=1111, batch_size=self.batch_size, kmeans_seeds=self.seeds)
@@ -256,7 +254,7 @@ class EvaluationPlan:
 
 
 def _own_sets(pairs: Files, labelled: Files, queries: Files) -> list[AnySet]:
-    from clusterns.evaluation.data import own
+    from clusterns.evaluation import custom as own
 
     return [
         *map(own.read_scored_pairs, _paths(pairs)),

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from clusterns.api.evaluate import evaluate
 from clusterns.api.plan import plan_training
 from clusterns.errors import UserError
-from clusterns.evaluation.results.results import average
-from clusterns.evaluation.results.tables import AVERAGE
+from clusterns.evaluation.results import average
+from clusterns.evaluation.tables import AVERAGE
 from clusterns.files import read_json, write_json
 from clusterns.lab.cells import is_restored
 from clusterns.lab.checks import AMI, DEV_LAST, DIAGNOSTICS, LAST
@@ -23,7 +23,7 @@ from clusterns.training.folder import RunFolder
 WAIT = 7 * 24 * 3600.0  # seconds that another lab may take for the same trial
 
 if TYPE_CHECKING:
-    from clusterns.evaluation.results.results import Results
+    from clusterns.evaluation.results import Results
 
 
 def run_cell(folder: Path) -> None:

@@ -13,8 +13,7 @@ from clusterns.data.columns import NO_DOCUMENTS_TO_PAIR, Columns
 from clusterns.data.sources import check_sources
 from clusterns.encoder.locate import INCLUDED, MINIBERT, resolve_base
 from clusterns.errors import UserError
-from clusterns.evaluation.data.own import check_own
-from clusterns.evaluation.data.text_files import split_columns
+from clusterns.evaluation.custom import check_own, split_columns
 from clusterns.files import read_json
 from clusterns.methods.registry import get_method
 from clusterns.training.folder import RunFolder
@@ -23,7 +22,7 @@ from clusterns.training.recipe import DEFAULT_RECIPE, MINIBERT_RECIPE, Recipe, l
 if TYPE_CHECKING:
     from datasets import Dataset
 
-    from clusterns.evaluation.data.sets import ScoredPairs
+    from clusterns.evaluation.datasets import ScoredPairs
     from clusterns.training.estimate import Estimate
     from clusterns.training.run import RunResult
 
@@ -148,7 +147,7 @@ class TrainingPlan:
         return Trained(self.folder.path, self.folder.model, result)
 
     def _run(self, folder: RunFolder, quiet: bool) -> RunResult:
-        from clusterns.evaluation.validation import validation
+        from clusterns.evaluation.validators import validation
         from clusterns.training.run import train as run
 
         pairs = scored_pairs(self.recipe.dev)
@@ -203,8 +202,8 @@ class TrainingPlan:
 
 def scored_pairs(dev: str) -> ScoredPairs | None:
     """The pairs that decide which model is best; None where the label-free score does."""
-    from clusterns.evaluation.data.find import EvaluationData, MissingData
-    from clusterns.evaluation.data.own import read_scored_pairs
+    from clusterns.evaluation.catalog import EvaluationData, MissingData
+    from clusterns.evaluation.custom import read_scored_pairs
 
     if dev in (NONE, LABEL_FREE):
         return None

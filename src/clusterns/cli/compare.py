@@ -65,10 +65,9 @@ def compare(
             raise UserError(f"--output {path}: comparisons are written as .md, .tex or .json.")
 
     from clusterns.console import log, print_json, stdout
-    from clusterns.evaluation.data.find import EvaluationData
-    from clusterns.evaluation.results.published import published_rows
-    from clusterns.evaluation.results.store import read_results
-    from clusterns.evaluation.results.tables import results_tables
+    from clusterns.evaluation.catalog import EvaluationData
+    from clusterns.evaluation.results import read_results
+    from clusterns.evaluation.tables import published_rows, results_tables
     from clusterns.files import write_json
     from clusterns.tables import write_tables
 
@@ -82,7 +81,7 @@ def compare(
     tables = results_tables(models, published_rows if published else lambda suite: {})
     differences: list[dict[str, Any]] = []
     if len(models) > 1:
-        from clusterns.evaluation.results.compare import (
+        from clusterns.evaluation.compare import (
             difference_table,
             find_differences,
             gold_scores,
@@ -108,7 +107,7 @@ def compare(
             write_tables(path, tables)
         log(f"Written: {path}")
     if picture:
-        from clusterns.evaluation.results.plots import plot_alignment_uniformity
+        from clusterns.evaluation.plots import plot_alignment_uniformity
 
         plot_alignment_uniformity(models, picture)
         log(f"Written: {picture}")

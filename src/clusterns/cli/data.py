@@ -48,7 +48,7 @@ def fetch(
         raise UserError(f"--sha256 {sha256}: a sha256 has 64 hexadecimal digits.")
 
     from clusterns.console import bar, log, stdout
-    from clusterns.evaluation.data.fetch import archive_url, fetch_senteval
+    from clusterns.evaluation.fetch import archive_url, fetch_senteval
 
     log(f"Fetching {url or archive_url()}")
     with bar(desc="Fetch", unit="B", unit_scale=True) as shown:

@@ -160,7 +160,7 @@ def evaluate(
 
     # From here on it takes its time.
     from clusterns.cli.quiet import quiet_libraries
-    from clusterns.evaluation.results.tables import results_tables
+    from clusterns.evaluation.tables import results_tables
     from clusterns.tables import write_tables
 
     quiet_libraries()

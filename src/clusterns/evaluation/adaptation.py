@@ -12,7 +12,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
 from clusterns.errors import UserError
-from clusterns.evaluation.scores.halves import halved
+from clusterns.evaluation.validators import halved
 from clusterns.methods.adapting import KEPT, KEPT_GENERAL
 from clusterns.vectors.nearest import Rows, Vectors, nearest, unit
 

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from clusterns.errors import UserError
-from clusterns.evaluation.data.catalogue import SUITES
-from clusterns.evaluation.data.find import EvaluationData, MissingData, missing_message
-from clusterns.evaluation.data.sets import AnySet, row_count, whole_digest
+from clusterns.evaluation.catalog import SUITES, EvaluationData, MissingData, missing_message
+from clusterns.evaluation.datasets import AnySet, row_count, whole_digest
 from clusterns.tables import Table
 
 OWN, MTEB = "own", "mteb"

@@ -23,7 +23,7 @@ from typing import Any
 from clusterns.data.sources import check_sources
 from clusterns.encoder.locate import resolve_base
 from clusterns.errors import UserError
-from clusterns.evaluation.data.catalogue import VARIABLE
+from clusterns.evaluation.catalog import VARIABLE
 from clusterns.files import read_json, write_json
 from clusterns.lab.experiment import RECIPE, WIKIPEDIA, Budget, Experiment
 from clusterns.lab.identity import (

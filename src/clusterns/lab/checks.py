@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from clusterns.evaluation.data.catalogue import SUITES
-from clusterns.evaluation.results.published import published_rows
-from clusterns.evaluation.results.tables import AVERAGE
+from clusterns.evaluation.catalog import SUITES
+from clusterns.evaluation.tables import AVERAGE, published_rows
 
 if TYPE_CHECKING:
     from clusterns.lab.experiment import Experiment

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from clusterns.console import bar
-from clusterns.evaluation.data.sets import ScoredPairs
-from clusterns.evaluation.results.bootstrap import (
+from clusterns.evaluation.compare import comparable, gold_scores
+from clusterns.evaluation.datasets import ScoredPairs
+from clusterns.evaluation.results import Results, read_results
+from clusterns.evaluation.stats import (
     Floats,
     accuracy_measure,
     bootstrap,
@@ -21,10 +23,7 @@ from clusterns.evaluation.results.bootstrap import (
     spearman_measure,
     two_sided_p,
 )
-from clusterns.evaluation.results.compare import comparable, gold_scores
-from clusterns.evaluation.results.results import Results
-from clusterns.evaluation.results.store import read_results
-from clusterns.evaluation.results.tables import AVERAGE
+from clusterns.evaluation.tables import AVERAGE
 from clusterns.lab.findings import Line
 
 RESAMPLES = 2**16  # up to 16 seeds, all sign changes are tried and the p-value is exact

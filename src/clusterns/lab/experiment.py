@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from clusterns.evaluation.data.catalogue import SUITES
+from clusterns.evaluation.catalog import SUITES
 from clusterns.lab.checks import check_paper, check_values
 from clusterns.lab.drawing import Drawing
 from clusterns.settings import Settings

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from clusterns.evaluation.results.store import FOLDER as EVALUATION
+from clusterns.evaluation.results import FOLDER as EVALUATION
 from clusterns.lab.cells import ANSWERS, CURVES, Cell, is_restored
 from clusterns.lab.checks import DEV_LAST
 from clusterns.lab.engines.program import error_in

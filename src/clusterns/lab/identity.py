@@ -19,7 +19,7 @@ import yaml
 
 from clusterns.encoder.locate import MINIBERT, identity_of_base
 from clusterns.errors import UserError
-from clusterns.evaluation.data.text_files import split_columns
+from clusterns.evaluation.custom import split_columns
 from clusterns.files import cache_folder, read_json, write_json
 from clusterns.lab.experiment import WIKIPEDIA
 from clusterns.methods.registry import get_method, get_part, method_names, part_names

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterns.errors import UserError
-from clusterns.evaluation.results.results import read_items, write_items
-from clusterns.evaluation.results.store import read_results
+from clusterns.evaluation.results import read_items, read_results, write_items
 from clusterns.files import atomic_file
 from clusterns.lab.cells import CURVES
 from clusterns.lab.differences import Difference

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterns.errors import UserError
-from clusterns.evaluation.results.results import Results, SuiteResult, read_items, read_sets
+from clusterns.evaluation.results import Results, SuiteResult, read_items, read_sets
 from clusterns.files import read_json, write_json
 from clusterns.lab.cells import ANSWERS, CELLS, is_restored
 from clusterns.lab.identity import superseded

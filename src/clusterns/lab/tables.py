@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from clusterns.errors import UserError
-from clusterns.evaluation.data.catalogue import SUITES
-from clusterns.evaluation.results.bootstrap import two_sided_p
-from clusterns.evaluation.results.published import published_rows
-from clusterns.evaluation.results.results import AVERAGED, LOWER_IS_BETTER
+from clusterns.evaluation.catalog import SUITES
+from clusterns.evaluation.results import AVERAGED, LOWER_IS_BETTER
+from clusterns.evaluation.stats import two_sided_p
+from clusterns.evaluation.tables import published_rows
 from clusterns.lab.checks import AMI, DEV_LAST, names_of
 from clusterns.lab.differences import Difference, least_p
 from clusterns.lab.experiment import Experiment

@@ -11,9 +11,9 @@ import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
-from clusterns.evaluation.scores.clustering import adjusted_mutual_information, cluster_seeds
-from clusterns.evaluation.scores.geometry import alignment, normalise, uniformity
-from clusterns.evaluation.scores.halves import HalvesEvaluator, mean_reciprocal_rank
+from clusterns.evaluation.clustering import adjusted_mutual_information, cluster_seeds
+from clusterns.evaluation.geometry import alignment, normalise, uniformity
+from clusterns.evaluation.validators import HalvesEvaluator, mean_reciprocal_rank
 from clusterns.losses.functional import cosine_matrix
 from clusterns.quickstart.queries import QUERIES
 

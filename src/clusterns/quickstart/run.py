@@ -12,7 +12,7 @@ from clusterns.console import log, stdout
 from clusterns.data.docstrings import docstring_corpus
 from clusterns.data.split import split_heldout
 from clusterns.encoder.base import load_base, resolve_base
-from clusterns.evaluation.scores.halves import HalvesEvaluator
+from clusterns.evaluation.validators import HalvesEvaluator
 from clusterns.files import write_json
 from clusterns.methods.registry import get_part, keys_of
 from clusterns.quickstart.earlier import INDEX, PROOF, RECIPE, SIMCSE

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
 from clusterns.errors import UserError
-from clusterns.evaluation.data.sets import ScoredPairs
-from clusterns.evaluation.results.bootstrap import Measure, bootstrap, generator, spearman_measure
-from clusterns.evaluation.scores.geometry import uniformity
-from clusterns.evaluation.scores.halves import HalvesEvaluator
-from clusterns.evaluation.scores.sts import cosines_of
+from clusterns.evaluation.datasets import ScoredPairs
+from clusterns.evaluation.geometry import uniformity
+from clusterns.evaluation.stats import Measure, bootstrap, generator, spearman_measure
+from clusterns.evaluation.sts import cosines_of
+from clusterns.evaluation.validators import HalvesEvaluator
 from clusterns.explorer.neighbors import NEAREST, NeighborChange, compare_neighbors, mark_changes
 from clusterns.explorer.topics import Topics, find_topics
 from clusterns.losses.functional import cosine_matrix

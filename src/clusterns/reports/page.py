@@ -17,11 +17,11 @@ from clusterns.console import log
 from clusterns.data.corpus import prepare_corpus
 from clusterns.data.split import heldout_sentences
 from clusterns.errors import UserError
-from clusterns.evaluation.data.find import EvaluationData
-from clusterns.evaluation.data.own import read_scored_pairs
-from clusterns.evaluation.data.sets import ScoredPairs
-from clusterns.evaluation.results.store import read_results
-from clusterns.evaluation.results.tables import results_tables
+from clusterns.evaluation.catalog import EvaluationData
+from clusterns.evaluation.custom import read_scored_pairs
+from clusterns.evaluation.datasets import ScoredPairs
+from clusterns.evaluation.results import read_results
+from clusterns.evaluation.tables import results_tables
 from clusterns.explorer.corpus import INDEX, load_base_of
 from clusterns.files import atomic_file
 from clusterns.reports.charts import Curve, line_chart

@@ -16,9 +16,8 @@ from typer.testing import CliRunner
 
 from clusterns.cli import app
 from clusterns.errors import UserError
-from clusterns.evaluation.data import download, fetch, hub
-from clusterns.evaluation.data.catalogue import VARIABLE
-from clusterns.evaluation.data.find import EvaluationData
+from clusterns.evaluation import download, fetch, hub
+from clusterns.evaluation.catalog import VARIABLE, EvaluationData
 
 
 def tar_of(files: dict[str, str], *extra: tarfile.TarInfo) -> bytes:

@@ -6,9 +6,13 @@ from pathlib import Path
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.evaluation.data import hub
-from clusterns.evaluation.data.catalogue import CATALOGUE, SHORT_TEXTS, STS, TRANSFER, VARIABLE
-from clusterns.evaluation.data.find import (
+from clusterns.evaluation import hub
+from clusterns.evaluation.catalog import (
+    CATALOGUE,
+    SHORT_TEXTS,
+    STS,
+    TRANSFER,
+    VARIABLE,
     EvaluationData,
     MissingData,
     missing_message,

@@ -8,10 +8,9 @@ from pathlib import Path
 import pandas
 import pytest
 
-from clusterns.evaluation.data import hub
-from clusterns.evaluation.data.catalogue import CATALOGUE, VARIABLE
-from clusterns.evaluation.data.find import EvaluationData
-from clusterns.evaluation.data.hub import HubSet, NotAtHandError
+from clusterns.evaluation import hub
+from clusterns.evaluation.catalog import CATALOGUE, VARIABLE, EvaluationData
+from clusterns.evaluation.hub import HubSet, NotAtHandError
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.evaluation.data.own import read_labelled_texts, read_queries, read_scored_pairs
+from clusterns.evaluation.custom import read_labelled_texts, read_queries, read_scored_pairs
 
 
 def write(tmp_path: Path, name: str, text: str) -> Path:

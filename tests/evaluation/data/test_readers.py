@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.evaluation.data import readers
+from clusterns.evaluation import senteval as readers
 
 
 def write(path: Path, content: str | bytes) -> Path:

@@ -9,7 +9,7 @@ import pytest
 
 from clusterns.data.columns import Column
 from clusterns.errors import UserError
-from clusterns.evaluation.data.text_files import named_columns, read_lines, read_table
+from clusterns.evaluation.custom import named_columns, read_lines, read_table
 
 COLUMNS = (Column("one", usual=("one",)), Column("two", usual=("two",)))
 

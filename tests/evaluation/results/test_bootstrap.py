@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, spearmanr, ttest_rel
 
-from clusterns.evaluation.data.sets import ScoredPairs
-from clusterns.evaluation.results.bootstrap import (
+from clusterns.evaluation.datasets import ScoredPairs
+from clusterns.evaluation.stats import (
     accuracy_measure,
     bootstrap,
     enough_rounds,

@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.evaluation.data.catalogue import TRANSFER
-from clusterns.evaluation.data.find import MissingData
-from clusterns.evaluation.data.sets import ScoredPairs
-from clusterns.evaluation.results import compare
-from clusterns.evaluation.results.compare import (
+from clusterns.evaluation import compare
+from clusterns.evaluation.catalog import TRANSFER, MissingData
+from clusterns.evaluation.compare import (
     Difference,
     Gold,
     comparable,
@@ -16,7 +14,8 @@ from clusterns.evaluation.results.compare import (
     find_differences,
     gold_scores,
 )
-from clusterns.evaluation.results.results import Results, SetResult, SuiteResult
+from clusterns.evaluation.datasets import ScoredPairs
+from clusterns.evaluation.results import Results, SetResult, SuiteResult
 
 RANDOM = np.random.default_rng(0)
 GOLD = RANDOM.integers(0, 11, size=400) / 2

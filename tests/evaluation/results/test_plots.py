@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.evaluation.results.plots import (
+from clusterns.evaluation.plots import (
     alignment_uniformity_points,
     plot_alignment_uniformity,
 )
-from clusterns.evaluation.results.results import Results, SetResult, SuiteResult
+from clusterns.evaluation.results import Results, SetResult, SuiteResult
 
 pytest.importorskip("matplotlib")
 

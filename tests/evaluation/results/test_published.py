@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from clusterns.evaluation.data.catalogue import SHORT_TEXTS, STS, TRANSFER
-from clusterns.evaluation.results.published import published_rows
+from clusterns.evaluation.catalog import SHORT_TEXTS, STS, TRANSFER
+from clusterns.evaluation.tables import published_rows
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.evaluation.data.catalogue import STS
-from clusterns.evaluation.results.results import Results, SetResult, SuiteResult
+from clusterns.evaluation.catalog import STS
+from clusterns.evaluation.results import Results, SetResult, SuiteResult
 
 
 def made(name: str = "m", suite: str = "sts", **values: float) -> Results:

@@ -10,9 +10,18 @@ import numpy as np
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.evaluation.results.compare import comparable, gold_scores
-from clusterns.evaluation.results.results import Results, SetResult, SuiteResult, items_file
-from clusterns.evaluation.results.store import Kept, find_kept, gather, join, read_results
+from clusterns.evaluation.compare import comparable, gold_scores
+from clusterns.evaluation.results import (
+    Kept,
+    Results,
+    SetResult,
+    SuiteResult,
+    find_kept,
+    gather,
+    items_file,
+    join,
+    read_results,
+)
 
 
 def kept(

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from clusterns.evaluation.data.catalogue import SHORT_TEXTS, TRANSFER
-from clusterns.evaluation.results.results import SetResult, SuiteResult
-from clusterns.evaluation.results.tables import suite_table
+from clusterns.evaluation.catalog import SHORT_TEXTS, TRANSFER
+from clusterns.evaluation.results import SetResult, SuiteResult
+from clusterns.evaluation.tables import suite_table
 
 
 def suite(truncated: float = 0.0, **values: float) -> SuiteResult:

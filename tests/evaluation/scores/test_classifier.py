@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from clusterns.evaluation.scores.classifier import Fold, Protocol, train_classifiers
+from clusterns.evaluation.logistic import Fold, Protocol, train_classifiers
 from tests.helpers.classifier import one_by_one
 
 QUICK = Protocol(batch_size=8, epoch_size=2, tenacity=2, max_epochs=60, learning_rate=0.02)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.evaluation.scores.clustering import (
+from clusterns.evaluation.clustering import (
     adjusted_mutual_information,
     cluster,
     cluster_seeds,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.evaluation.data.sets import ScoredPairs
-from clusterns.evaluation.scores import geometry
+from clusterns.evaluation import geometry
+from clusterns.evaluation.datasets import ScoredPairs
 from clusterns.vectors.embed import Embedder
 from tests.helpers.hash_encoder import HashEncoder
 

@@ -9,7 +9,7 @@ from sentence_transformers import SentenceTransformer
 
 from clusterns.encoder.base import load_base
 from clusterns.errors import UserError
-from clusterns.evaluation.scores.halves import HalvesEvaluator, mean_reciprocal_rank
+from clusterns.evaluation.validators import HalvesEvaluator, mean_reciprocal_rank
 
 
 def test_mean_reciprocal_rank_by_hand() -> None:

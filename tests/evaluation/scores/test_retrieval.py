@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from clusterns.evaluation.data.sets import Retrieval
-from clusterns.evaluation.scores.retrieval import retrieval_of
+from clusterns.evaluation.datasets import Retrieval
+from clusterns.evaluation.retrieval import retrieval_of
 from clusterns.vectors.embed import Embedder
 from tests.helpers.hash_encoder import HashEncoder
 

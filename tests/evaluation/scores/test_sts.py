@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from clusterns.evaluation.data.catalogue import STS
-from clusterns.evaluation.data.find import EvaluationData
-from clusterns.evaluation.data.sets import ScoredPairs
-from clusterns.evaluation.evaluators import ScoredPairsEvaluator
-from clusterns.evaluation.results.results import Results
-from clusterns.evaluation.scores.sts import cosines_of, pair_cosines, spearman
+from clusterns.evaluation.catalog import STS, EvaluationData
+from clusterns.evaluation.datasets import ScoredPairs
+from clusterns.evaluation.results import Results
+from clusterns.evaluation.sts import cosines_of, pair_cosines, spearman
+from clusterns.evaluation.validators import ScoredPairsEvaluator
 from clusterns.vectors.embed import Embedder
 from clusterns.vectors.models import load_model
 from tests.helpers.hash_encoder import HashEncoder

@@ -7,9 +7,9 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 
 from clusterns.errors import UserError
-from clusterns.evaluation.data.sets import LabelledTexts, TransferTask
-from clusterns.evaluation.scores.classifier import Fold, Protocol
-from clusterns.evaluation.scores.transfer import count_ticks, senteval_order, transfer_score
+from clusterns.evaluation.datasets import LabelledTexts, TransferTask
+from clusterns.evaluation.logistic import Fold, Protocol
+from clusterns.evaluation.transfer import count_ticks, senteval_order, transfer_score
 from clusterns.vectors.embed import Embedder
 from tests.helpers.classifier import one_by_one
 from tests.helpers.hash_encoder import HashEncoder

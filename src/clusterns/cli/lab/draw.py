@@ -65,7 +65,7 @@ def table(
     _check_begun(cells, lab)
 
     from clusterns.console import log, stdout
-    from clusterns.evaluation.data.find import EvaluationData
+    from clusterns.evaluation.catalog import EvaluationData
     from clusterns.files import atomic_file
     from clusterns.lab.differences import find_differences
     from clusterns.lab.findings import gather

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 
-from clusterns.evaluation.results.results import (
+import yaml
+
+from clusterns.evaluation.results import (
     AVERAGED,
     LOWER_IS_BETTER,
     Results,
@@ -115,3 +119,15 @@ def results_tables(
         )
         for suite in suites
     ]
+
+
+@cache
+def published_rows(name: str) -> dict[str, dict[str, float]]:
+    """The paper's rows of a suite or of another table by name, as numbers by column; none for
+    suites without a table."""
+    text = (files("clusterns.evaluation") / "published.yaml").read_text("utf-8")
+    table = yaml.safe_load(text).get(name, {"columns": [], "rows": {}})
+    return {
+        label: {c: n for c, n in zip(table["columns"], numbers, strict=True) if n is not None}
+        for label, numbers in table["rows"].items()
+    }

@@ -13,8 +13,8 @@ from sklearn.model_selection import StratifiedKFold
 from torch import Tensor
 
 from clusterns.errors import UserError
-from clusterns.evaluation.data.sets import LabelledTexts, TransferTask
-from clusterns.evaluation.scores.classifier import Fold, Protocol, Rows, train_classifiers
+from clusterns.evaluation.datasets import LabelledTexts, TransferTask
+from clusterns.evaluation.logistic import Fold, Protocol, Rows, train_classifiers
 from clusterns.vectors.embed import Embedder
 
 Tick = Callable[[int], object]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from clusterns.errors import UserError
-from clusterns.evaluation.results.results import Results
+from clusterns.evaluation.results import Results
 from clusterns.files import atomic_file
 
 

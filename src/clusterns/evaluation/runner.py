@@ -10,26 +10,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clusterns.console import bar, printable
-from clusterns.evaluation.data.sets import (
+from clusterns.evaluation.clustering import (
+    Labels,
+    adjusted_mutual_information,
+    cluster,
+    hungarian_accuracy,
+)
+from clusterns.evaluation.datasets import (
     LabelledTexts,
     Retrieval,
     ScoredPairs,
     TransferTask,
     row_count,
 )
+from clusterns.evaluation.geometry import geometry_of
+from clusterns.evaluation.logistic import Protocol
 from clusterns.evaluation.plan import MTEB, Job
-from clusterns.evaluation.results.results import SetResult
-from clusterns.evaluation.scores.classifier import Protocol
-from clusterns.evaluation.scores.clustering import (
-    Labels,
-    adjusted_mutual_information,
-    cluster,
-    hungarian_accuracy,
-)
-from clusterns.evaluation.scores.geometry import geometry_of
-from clusterns.evaluation.scores.retrieval import retrieval_of
-from clusterns.evaluation.scores.sts import cosines_of, spearman
-from clusterns.evaluation.scores.transfer import count_ticks, transfer_score
+from clusterns.evaluation.results import SetResult
+from clusterns.evaluation.retrieval import retrieval_of
+from clusterns.evaluation.sts import cosines_of, spearman
+from clusterns.evaluation.transfer import count_ticks, transfer_score
 from clusterns.vectors.embed import Embedder
 
 # Accuracy under the best one-to-one match of clusters to classes.
@@ -66,7 +66,7 @@ class Outcome:
 def run_job(bench: Bench, job: Job) -> Outcome:
     """Compute one set."""
     if job.suite == MTEB:
-        from clusterns.evaluation.mteb_suite import run_mteb
+        from clusterns.evaluation.mteb import run_mteb
 
         return Outcome(run_mteb(bench.embed.model, [job.name], bench.embed.batch_size).sets)
     if job.suite == "geometry":
@@ -84,7 +84,7 @@ def run_job(bench: Bench, job: Job) -> Outcome:
 def settings_of(job: Job, seeds: int) -> dict[str, Any]:
     """The settings, beside those of the model, that decide what a job finds."""
     if job.suite == MTEB:
-        from clusterns.evaluation.mteb_suite import mteb_version
+        from clusterns.evaluation.mteb import mteb_version
 
         return {"mteb": mteb_version()}
     if isinstance(job.data, TransferTask):

@@ -7,7 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from clusterns.errors import UserError
-from clusterns.evaluation.results.results import SetResult, SuiteResult
+from clusterns.evaluation.results import SetResult, SuiteResult
 
 NOT_INSTALLED = "the mteb suite needs the mteb package: pip install 'clusterns[mteb]'."
 DEFAULT_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICK-R")

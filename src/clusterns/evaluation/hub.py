@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from clusterns.evaluation.data.sets import LabelledTexts, ScoredPairs, TransferTask
+from clusterns.evaluation.datasets import LabelledTexts, ScoredPairs, TransferTask
 
 PATIENCE = 5.0  # seconds for the one question whether the Hub can be reached
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from clusterns.console import bar
 from clusterns.errors import UserError
-from clusterns.evaluation.data.catalogue import hub_name
-from clusterns.evaluation.data.find import MissingData
-from clusterns.evaluation.data.sets import ScoredPairs
-from clusterns.evaluation.results.bootstrap import (
+from clusterns.evaluation.catalog import MissingData, hub_name
+from clusterns.evaluation.datasets import ScoredPairs
+from clusterns.evaluation.results import AVERAGED, Results
+from clusterns.evaluation.stats import (
     LEVEL,
     N_RESAMPLES,
     Clusters,
@@ -26,8 +26,7 @@ from clusterns.evaluation.results.bootstrap import (
     interval_and_p,
     spearman_measure,
 )
-from clusterns.evaluation.results.results import AVERAGED, Results
-from clusterns.evaluation.results.tables import AVERAGE
+from clusterns.evaluation.tables import AVERAGE
 from clusterns.tables import Table
 
 FEWEST_RESAMPLES = 100

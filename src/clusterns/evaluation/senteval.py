@@ -13,9 +13,8 @@ import numpy as np
 from clusterns.data.columns import Column
 from clusterns.data.delimited import Delimited
 from clusterns.errors import UserError
-from clusterns.evaluation.data.own import number_labels
-from clusterns.evaluation.data.sets import LabelledTexts, ScoredPairs, TransferTask
-from clusterns.evaluation.data.text_files import read_lines
+from clusterns.evaluation.custom import number_labels, read_lines
+from clusterns.evaluation.datasets import LabelledTexts, ScoredPairs, TransferTask
 
 
 def read_sts_year(folder: Path, name: str, subsets: tuple[str, ...]) -> ScoredPairs:

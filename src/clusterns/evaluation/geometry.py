@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from clusterns.errors import UserError
-from clusterns.evaluation.data.sets import ScoredPairs
+from clusterns.evaluation.datasets import ScoredPairs
 from clusterns.vectors.embed import Embedder, Vectors
 
 POSITIVE_ABOVE = 4.0

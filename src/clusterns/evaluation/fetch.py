@@ -12,9 +12,8 @@ from pathlib import Path, PurePosixPath
 
 from clusterns.console import log
 from clusterns.errors import UserError
-from clusterns.evaluation.data.catalogue import STS, TRANSFER
-from clusterns.evaluation.data.download import Advance, discard, download
-from clusterns.evaluation.data.find import FETCHED, read_from
+from clusterns.evaluation.catalog import FETCHED, STS, TRANSFER, read_from
+from clusterns.evaluation.download import Advance, discard, download
 from clusterns.files import atomic_folder, cache_folder, read_json, write_json
 from clusterns.locks import locked
 

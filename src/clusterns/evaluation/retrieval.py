@@ -8,7 +8,7 @@ import torch
 from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
 from sentence_transformers.util import cos_sim
 
-from clusterns.evaluation.data.sets import Retrieval
+from clusterns.evaluation.datasets import Retrieval
 from clusterns.vectors.embed import Embedder
 
 CUTS = [1, 3, 5, 10]

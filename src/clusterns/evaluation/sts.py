@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from clusterns.evaluation.data.sets import ScoredPairs
+from clusterns.evaluation.datasets import ScoredPairs
 from clusterns.vectors.embed import Embedder, Vectors
 
 

@@ -1,1 +1,0 @@
-"""Where the sets of the evaluation come from: catalogue, readers, the Hub, one's own files."""

@@ -1,1 +1,0 @@
-"""What was found: results on disk, tables, comparisons, plots."""

@@ -1,1 +1,0 @@
-"""The scores: vectors in, numbers out."""

@@ -1,0 +1,230 @@
+"""The evaluations as Sentence Transformers evaluators, for anyone's trainer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.evaluation import BaseEvaluator
+from torch import Tensor
+
+from clusterns.data.documents import documents_of
+from clusterns.encoder.base import load_base
+from clusterns.errors import UserError
+from clusterns.evaluation.catalog import SUITES, EvaluationData
+from clusterns.evaluation.datasets import ScoredPairs
+from clusterns.evaluation.plan import find_jobs
+from clusterns.evaluation.results import AVERAGED, LOWER_IS_BETTER, average
+from clusterns.evaluation.runner import Bench, run_job
+from clusterns.evaluation.sts import cosines_of, spearman
+from clusterns.losses.functional import cosine_matrix
+from clusterns.methods.adapting import Adapting, AdaptingSettings
+from clusterns.methods.general import text_apart
+from clusterns.methods.recipe import Recipe
+from clusterns.methods.registry import get_method
+from clusterns.vectors.embed import Embedder
+from clusterns.views.view import words_of
+
+
+class ScoredPairsEvaluator(BaseEvaluator):
+    """Spearman's correlation of cosines with gold scores, as ``<name>_spearman`` in [-1, 1].
+
+    Encodes only these pairs, each distinct sentence once.
+    """
+
+    def __init__(self, pairs: ScoredPairs, name: str = "", batch_size: int = 32) -> None:
+        super().__init__()
+        self.pairs = pairs
+        self.name = name or pairs.name.replace(" ", "-")
+        self.batch_size = batch_size
+        self.primary_metric = f"{self.name}_spearman"
+
+    def __call__(
+        self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
+    ) -> dict[str, float]:
+        """Evaluate a model; returns the one metric."""
+        embed = Embedder(model, self.batch_size)
+        metrics = {self.primary_metric: spearman(cosines_of(embed, self.pairs), self.pairs.scores)}
+        self.store_metrics_in_model_card_data(model, metrics, epoch, steps)
+        return metrics
+
+
+class SuiteEvaluator(BaseEvaluator):
+    """A whole suite as an evaluator: ``<suite>_<set>`` for each set.
+
+    ``<suite>_mean``, the primary metric, is the average of the paper's tables: over the seven sets
+    of sts or transfer, over the eight short-text sets of clustering. A suite without all of these
+    sets has none, and geometry never has, since its three numbers have no common unit.
+
+    Args:
+        suite: sts, transfer, clustering or geometry.
+        data: the folder of the data; by default CLUSTERNS_DATA, else the Hub.
+        seeds: K-means runs, for clustering.
+        batch_size: sentences a forward pass.
+    """
+
+    def __init__(
+        self, suite: str, data: Path | None = None, seeds: int = 10, batch_size: int = 32
+    ) -> None:
+        super().__init__()
+        if suite not in SUITES:
+            raise UserError(f"there is no suite {suite!r}: choose from {', '.join(SUITES)}.")
+        self.suite = suite
+        self.plan = find_jobs([suite], EvaluationData(data))
+        self.seeds = seeds
+        self.batch_size = batch_size
+        self.greater_is_better = suite not in LOWER_IS_BETTER
+        found = {job.name for job in self.plan.jobs}
+        if suite in AVERAGED and set(AVERAGED[suite]) <= found:
+            self.primary_metric = f"{suite}_mean"
+
+    def __call__(
+        self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
+    ) -> dict[str, float]:
+        """Evaluate a model on the sets that are at hand."""
+        bench = Bench(Embedder(model, self.batch_size), self.seeds)
+        values = {
+            name: one.value
+            for job in self.plan.jobs
+            for name, one in run_job(bench, job).sets.items()
+        }
+        metrics = {f"{self.suite}_{name}": value for name, value in values.items()}
+        mean = average(self.suite, values)
+        if mean is not None:
+            metrics[f"{self.suite}_mean"] = mean
+        self.store_metrics_in_model_card_data(model, metrics, epoch, steps)
+        return metrics
+
+
+class FirstDecides(BaseEvaluator):
+    """Several evaluators; the primary metric is the first one's."""
+
+    def __init__(self, evaluators: Sequence[BaseEvaluator]) -> None:
+        super().__init__()
+        self.evaluators = list(evaluators)
+        self.primary_metric = self.evaluators[0].primary_metric
+
+    def __call__(
+        self,
+        model: SentenceTransformer,
+        output_path: str | None = None,
+        epoch: int = -1,
+        steps: int = -1,
+    ) -> dict[str, float]:
+        """Run all of them."""
+        metrics: dict[str, float] = {}
+        for evaluator in self.evaluators:
+            metrics.update(evaluator(model, output_path, epoch, steps))
+        return metrics
+
+
+def validation(recipe: Recipe, pairs: ScoredPairs | None, heldout: Dataset) -> BaseEvaluator:
+    """Spearman on scored pairs where there are any, with the label-free score beside it; the
+    label-free score alone otherwise. An adaptation has a judge of its own."""
+    texts = heldout["text"][:]
+    if isinstance(recipe, AdaptingSettings):
+        return _of_adaptation(recipe, texts, heldout)
+    if pairs is None:
+        return HalvesEvaluator(texts)
+    evaluators: list[BaseEvaluator] = [ScoredPairsEvaluator(pairs)]
+    with suppress(UserError):  # too little text for a figure that is only logged
+        evaluators.append(HalvesEvaluator(texts))
+    return FirstDecides(evaluators)
+
+
+def _of_adaptation(
+    recipe: AdaptingSettings, texts: Sequence[str], heldout: Dataset
+) -> BaseEvaluator:
+    from clusterns.evaluation.adaptation import AdaptationEvaluator
+
+    method = get_method(recipe.method)
+    documents = None
+    if isinstance(method, Adapting) and method.purpose == "search":
+        documents = documents_of(heldout)
+    return AdaptationEvaluator(
+        lambda: load_base(recipe.base, recipe.pooling),
+        texts,
+        text_apart(recipe.general, recipe.base),
+        documents,
+    )
+
+
+MIN_WORDS = 6
+
+
+class HalvesEvaluator(BaseEvaluator):
+    """Mean reciprocal rank of a sentence's second half among all second halves, and back.
+
+    It measures whether the embedding keeps what a sentence is about when its words differ. A random
+    embedding of n sentences scores about ln(n)/n, a perfect one 1.
+
+    Args:
+        sentences: held-out sentences; those under six words are left out.
+        name: prefix of the metric.
+        batch_size: of the encoding.
+    """
+
+    def __init__(
+        self, sentences: Sequence[str], name: str = "heldout", batch_size: int = 64
+    ) -> None:
+        super().__init__()
+        self.firsts, self.seconds, _ = halved(sentences, MIN_WORDS)
+        if len(self.firsts) < 2:
+            raise UserError(
+                f"the label-free score needs held-out sentences of {MIN_WORDS} words or more, and "
+                f"found {len(self.firsts)}: add text, or name a file of scored pairs with --dev."
+            )
+        self.name = name
+        self.primary_metric = f"{name}_halves_mrr"
+        self.batch_size = batch_size
+
+    def __call__(
+        self,
+        model: SentenceTransformer,
+        output_path: str | None = None,
+        epoch: int = -1,
+        steps: int = -1,
+    ) -> dict[str, float]:
+        """Score a model."""
+        vectors = model.encode(
+            [*self.firsts, *self.seconds],
+            batch_size=self.batch_size,
+            convert_to_tensor=True,
+            show_progress_bar=False,
+        )
+        similarities = cosine_matrix(*vectors.float().chunk(2))
+        both = [mean_reciprocal_rank(similarities), mean_reciprocal_rank(similarities.T)]
+        metrics = {self.primary_metric: sum(both) / 2}
+        self.store_metrics_in_model_card_data(model, metrics, epoch, steps)
+        return metrics
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """Settings for the model card."""
+        return {"sentences": len(self.firsts)}
+
+
+def halved(texts: Sequence[str], fewest: int) -> tuple[list[str], list[str], list[int]]:
+    """First and second halves of all texts of ``fewest`` words or more, and the rows of these texts."""
+    firsts, seconds, rows = [], [], []
+    for row, text in enumerate(texts):
+        words = words_of(text)
+        if len(words) >= fewest:
+            firsts.append("".join(words[: len(words) // 2]).strip())
+            seconds.append("".join(words[len(words) // 2 :]))
+            rows.append(row)
+    return firsts, seconds, rows
+
+
+@torch.no_grad()
+def mean_reciprocal_rank(similarities: Tensor) -> float:
+    """MRR of the diagonal of an (n, n) matrix; ties count as half a rank, so a constant embedding
+    gains nothing by them."""
+    own = similarities.diagonal()[:, None]
+    above = (similarities > own).sum(1)
+    level = (similarities == own).sum(1) - 1
+    return float((1 / (1 + above + level / 2)).mean())
