@@ -18,8 +18,8 @@ import numpy as np
 
 from benchmarks.harness import alternate, description, wikipedia
 from clusterns.data.corpus import prepare_corpus
+from clusterns.encoder.load import load_model
 from clusterns.vectors.embed import Embedder
-from clusterns.vectors.models import load_model
 
 SENTENCES = 2048
 LINES = 200_000

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import alternate, description
+from clusterns.encoder.load import load_model
 from clusterns.evaluation.catalog import STS, EvaluationData
 from clusterns.evaluation.datasets import ScoredPairs
 from clusterns.evaluation.sts import cosines_of, pair_cosines, spearman
 from clusterns.vectors.embed import Embedder
-from clusterns.vectors.models import load_model
 
 BATCH = 128
 MODEL, POOLING, ROUNDS = "minibert", "mean", 3

@@ -25,12 +25,12 @@ import numpy as np
 import pyarrow as pa
 
 from benchmarks.harness import description, wikipedia
+from clusterns.encoder.load import load_model
 from clusterns.explorer.corpus import EmbeddedCorpus
 from clusterns.explorer.explorer import Explorer
 from clusterns.explorer.server import listen, make_server
 from clusterns.explorer.topics import find_topics
 from clusterns.vectors.embed import Embedder
-from clusterns.vectors.models import load_model
 from clusterns.vectors.nearest import nearest, unit
 
 SENTENCES, POINTS, REAL, QUERIES = 175_000, 100_000, 2000, 200

@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import description, wikipedia
+from clusterns.encoder.load import load_model
 from clusterns.explorer.duplicates import THRESHOLDS, find_pairs, levels
 from clusterns.vectors.approximate import InvertedFile
 from clusterns.vectors.embed import Embedder
-from clusterns.vectors.models import load_model
 from clusterns.vectors.nearest import Vectors, nearest, unit
 
 # A smaller number is for a look; the record is of a million.

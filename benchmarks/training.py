@@ -32,8 +32,8 @@ from transformers import BertConfig, BertModel
 
 from benchmarks.broadcast import BroadcastClusterNS
 from benchmarks.harness import alternate, description, wikipedia
-from clusterns.encoder.base import load_base, load_tokenizer
-from clusterns.encoder.dropout import set_dropout
+from clusterns.encoder.load import load_base, load_tokenizer
+from clusterns.encoder.speed import set_dropout
 from clusterns.training.build import build_collator, build_loss, build_model
 from clusterns.training.memory import columns_of
 from clusterns.training.recipe import Recipe, load_recipe

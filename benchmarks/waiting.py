@@ -113,7 +113,7 @@ def work(way: str) -> None:
 
     torch.manual_seed(0)
     from benchmarks.training import batches, ours, sentence_transformers
-    from clusterns.encoder.base import load_base
+    from clusterns.encoder.load import load_base
 
     if way == ST:
         contender = sentence_transformers(load_base("minibert", "cls"))

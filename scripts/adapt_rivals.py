@@ -17,9 +17,9 @@ from sentence_transformers import (
 )
 
 from clusterns import load_base, train
-from clusterns.encoder.dropout import set_dropout
-from clusterns.encoder.fitting import whiten
-from clusterns.encoder.layers import train_last_layers
+from clusterns.encoder.freeze import train_last_layers
+from clusterns.encoder.speed import set_dropout
+from clusterns.encoder.whitening import whiten
 
 Rival = Callable[[str, Sequence[str], Path, Path, int], SentenceTransformer]
 STEPS, BATCH, RATE = 40, 64, 1e-4

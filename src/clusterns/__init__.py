@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from clusterns.api.search import search as search
     from clusterns.api.train import train as train
     from clusterns.commands.inspect import inspect as inspect
-    from clusterns.encoder.base import load_base as load_base
+    from clusterns.encoder.load import load_base as load_base
     from clusterns.losses.cluster_ns import ClusterNSLoss as ClusterNSLoss
     from clusterns.losses.contrastive import ContrastiveLoss as ContrastiveLoss
     from clusterns.training.trainer import ContrastiveTrainer as ContrastiveTrainer
@@ -31,7 +31,7 @@ _HOMES = {
     "encode": "clusterns.api.encode",
     "evaluate": "clusterns.api.evaluate",
     "inspect": "clusterns.commands.inspect",
-    "load_base": "clusterns.encoder.base",
+    "load_base": "clusterns.encoder.load",
     "search": "clusterns.api.search",
     "train": "clusterns.api.train",
 }

@@ -18,8 +18,8 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
 from clusterns import adapt, train
-from clusterns.encoder.base import load_base, load_tokenizer
-from clusterns.encoder.fitting import whiten
+from clusterns.encoder.load import load_base, load_tokenizer
+from clusterns.encoder.whitening import whiten
 from clusterns.errors import UserError
 from clusterns.methods.method import Ending
 from clusterns.methods.smoothed import Smoothed

@@ -13,8 +13,8 @@ from typer.main import get_command
 
 from clusterns import encode, search
 from clusterns.cli import app
+from clusterns.encoder.load import load_model
 from clusterns.errors import UserError
-from clusterns.vectors.models import load_model
 
 TEXTS = ["a river runs through the town", "music and song", "the planet is a cell", "a river"]
 

@@ -15,7 +15,7 @@ from sentence_transformers import SentenceTransformer
 import clusterns
 from clusterns.api.plan import plan_training, scored_pairs
 from clusterns.api.train import train
-from clusterns.encoder.base import load_base
+from clusterns.encoder.load import load_base
 from clusterns.errors import UserError
 from clusterns.training.build import training_rows
 from clusterns.training.recipe import load_recipe, recipe_names

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from clusterns.encoder.base import load_base
+from clusterns.encoder.load import load_base
 from tests.helpers.commands import run_cli
 
 TITLES = [f"{what} of {whose} number {n}" for n in range(40) for what, whose in (

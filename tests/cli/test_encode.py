@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
+from clusterns.encoder.load import load_model
 from clusterns.vectors import encode as encoding
-from clusterns.vectors.models import load_model
 from tests.helpers.commands import Ran, run_cli
 
 TEXTS = ["a river", "the town " * 60, "", "music and song", "a river"]

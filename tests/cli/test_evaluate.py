@@ -72,7 +72,7 @@ def test_own_sets_to_all_forms(tmp_path: Path, vectors: Path, own: list[object])
 
 @pytest.fixture(scope="module")
 def minibert_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from clusterns.vectors.models import load_model
+    from clusterns.encoder.load import load_model
 
     folder = tmp_path_factory.mktemp("run")
     load_model("minibert", "mean").save(str(folder / "model"))

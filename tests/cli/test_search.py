@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clusterns.vectors.models import load_model
+from clusterns.encoder.load import load_model
 from tests.helpers.commands import Ran, run_cli
 
 Run = Callable[..., Ran]

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from sentence_transformers import SentenceTransformer
 
-from clusterns.encoder.base import load_base
+from clusterns.encoder.load import load_base
 from tests.helpers.commands import LightPrograms, Ran, run_cli
 from tests.helpers.texts import sentences
 

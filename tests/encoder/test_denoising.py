@@ -9,13 +9,14 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from transformers import AutoTokenizer
 
-from clusterns.encoder.bare_template import bare_states
-from clusterns.encoder.base import without_training_parts
-from clusterns.encoder.denoising import Denoising
-from clusterns.encoder.head import add_training_head
-from clusterns.encoder.masked_lm import add_masked_lm_head
-from clusterns.encoder.prompt import add_denoising, prompt_encoder
-from clusterns.encoder.training_only import heads_on
+from clusterns.encoder.denoising import Denoising, add_denoising, bare_states
+from clusterns.encoder.prompt import prompt_encoder
+from clusterns.encoder.training_modules import (
+    add_masked_lm_head,
+    add_training_head,
+    training_modules_active,
+    without_training_modules,
+)
 from clusterns.losses.cluster_ns import ClusterNSLoss
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.masked_lm import MaskedLanguageModelling
@@ -177,7 +178,7 @@ def test_at_test_there_is_no_denoising_and_training_vectors_can_be_asked_for(
     model = prompt_model(tiny_bert, template_pair("bert"))
     vectors = plain.encode(TEXTS, convert_to_tensor=True)
     assert torch.equal(model.encode(TEXTS, convert_to_tensor=True), vectors)
-    with heads_on(model):
+    with training_modules_active(model):
         denoised = model.encode(TEXTS, convert_to_tensor=True)
     tokens = model[1].tokens[0]
     for text, before, after in zip(TEXTS, vectors, denoised, strict=True):
@@ -185,7 +186,7 @@ def test_at_test_there_is_no_denoising_and_training_vectors_can_be_asked_for(
         with torch.no_grad():
             (bare,) = bare_states(model[0], tokens, torch.tensor([length]), shifted=True)
         torch.testing.assert_close(after, before - bare)
-    final = without_training_parts(model)
+    final = without_training_modules(model)
     assert [type(m).__name__ for m in final] == ["Transformer", "MultiVectorMask", "Pooling"]
     assert torch.equal(final.encode(TEXTS, convert_to_tensor=True), vectors)
 

@@ -9,7 +9,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize
 
-from clusterns.encoder.base import load_base
+from clusterns.encoder.load import load_base
 from clusterns.encoder.local_map import LocalMap, map_of, mapped
 from clusterns.vectors.nearest import unit
 

@@ -11,7 +11,8 @@ import torch
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoTokenizer
 
-from clusterns.encoder.base import load_base, minibert_folder
+from clusterns.encoder.load import load_base
+from clusterns.encoder.locate import minibert_folder
 from clusterns.encoder.prompt import prompt_encoder
 from clusterns.errors import UserError
 from clusterns.views.template import PUBLISHED

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from transformers import AutoTokenizer
 
-from clusterns.encoder.base import minibert_folder
+from clusterns.encoder.locate import minibert_folder
 from clusterns.encoder.random_words import random_lines, vocabulary_words
 from clusterns.errors import UserError
 

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from clusterns.encoder.load import load_model
 from clusterns.errors import UserError
 from clusterns.evaluation.datasets import ScoredPairs
 from clusterns.evaluation.mteb import run_mteb
 from clusterns.evaluation.validators import ScoredPairsEvaluator
-from clusterns.vectors.models import load_model
 from tests.helpers.hash_encoder import HashEncoder
 
 

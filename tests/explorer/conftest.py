@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from clusterns.encoder.load import load_model
 from clusterns.explorer.corpus import EmbeddedCorpus
 from clusterns.explorer.explorer import Explorer
 from clusterns.explorer.server import listen, make_server
 from clusterns.explorer.topics import find_topics
 from clusterns.vectors.index import Index
-from clusterns.vectors.models import load_model
 from tests.helpers.texts import NASTY, subject_texts
 
 

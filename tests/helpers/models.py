@@ -12,7 +12,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.evaluation import BaseEvaluator
 from transformers import PreTrainedTokenizerFast
 
-from clusterns.encoder.base import minibert_folder
+from clusterns.encoder.locate import minibert_folder
 from clusterns.training.recipe import Recipe, load_recipe
 from tests.helpers.texts import sentences
 

@@ -80,3 +80,11 @@ def batches(seed: int = 0, n: int = N, d: int = D) -> list[tuple[Tensor, Tensor]
         positives = anchors + 0.3 * torch.randn(n, d, generator=generator, dtype=torch.float64)
         result.append((anchors.requires_grad_(), positives.requires_grad_()))
     return result
+
+
+def correlated(count: int, dimension: int, seed: int = 0) -> Tensor:
+    """(n, d) vectors with correlated dimensions and a mean far from 0."""
+    generator = torch.Generator().manual_seed(seed)
+    mixed = torch.randn(dimension, dimension, generator=generator, dtype=torch.float64)
+    vectors = torch.randn(count, dimension, generator=generator, dtype=torch.float64) @ mixed
+    return vectors + 100

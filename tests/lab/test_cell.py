@@ -44,7 +44,7 @@ def test_killed_and_continued_gives_the_same_scores_and_a_failure_is_named(place
     assert done.returncode == 1
     assert "2 of 3 cells have a result" in done.stdout
     assert "failed: Broken, seed 1: " in done.stdout
-    assert "is no run folder" in done.stdout
+    assert "is not a run folder" in done.stdout
     assert "Traceback" not in done.stderr
     assert scores(stopped) == expected
     results = [json.loads(f.read_text("utf-8")) for f in stopped.glob("cells/*/result.json")]

@@ -13,10 +13,10 @@ from sentence_transformers.base.losses import RandContext
 from torch import Tensor
 from transformers import AutoTokenizer
 
-from clusterns.encoder.base import load_base
-from clusterns.encoder.head import add_training_head
-from clusterns.encoder.masked_lm import add_masked_lm_head
-from clusterns.encoder.prompt import add_denoising, prompt_encoder
+from clusterns.encoder.denoising import add_denoising
+from clusterns.encoder.load import load_base
+from clusterns.encoder.prompt import prompt_encoder
+from clusterns.encoder.training_modules import add_masked_lm_head, add_training_head
 from clusterns.losses.cluster_ns import ClusterNSLoss
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.masked_lm import MaskedLanguageModelling

@@ -9,9 +9,9 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from transformers import AutoModelForMaskedLM
 
-from clusterns.encoder.base import load_base
-from clusterns.encoder.dropout import set_dropout
-from clusterns.encoder.masked_lm import add_masked_lm_head
+from clusterns.encoder.load import load_base
+from clusterns.encoder.speed import set_dropout
+from clusterns.encoder.training_modules import add_masked_lm_head
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.masked_lm import MaskedLanguageModelling
 from clusterns.losses.tokenised import mini_batches

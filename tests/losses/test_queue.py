@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from clusterns.encoder.base import load_base
-from clusterns.encoder.head import add_training_head
+from clusterns.encoder.load import load_base
+from clusterns.encoder.training_modules import add_training_head
 from clusterns.losses import batch as batch_module
 from clusterns.losses.cluster_ns import ClusterNSLoss
 from clusterns.losses.contrastive import ContrastiveLoss

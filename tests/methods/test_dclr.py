@@ -13,7 +13,7 @@ from datasets import Dataset
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 
-from clusterns.encoder.dropout import has_dropout
+from clusterns.encoder.speed import has_dropout
 from clusterns.errors import UserError
 from clusterns.losses import distributed
 from clusterns.losses.judge import Judge, load_judge

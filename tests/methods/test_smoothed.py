@@ -7,7 +7,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Normalize
 
-from clusterns.encoder.base import load_base
+from clusterns.encoder.load import load_base
 from clusterns.encoder.local_map import LocalMap, mapped
 from clusterns.evaluation.adaptation import AdaptationEvaluator
 from clusterns.methods.method import Ending

@@ -68,7 +68,7 @@ def test_a_run_makes_a_model_that_opens_anywhere(
 def test_what_a_fit_refuses_leaves_no_folder(tmp_path: Path, tiny_bert: Path) -> None:
     rows = Dataset.from_dict({"text": sentences(20)})
     recipe = load_recipe("default", {"base": str(tiny_bert), "method": "whitening"})
-    with pytest.raises(UserError, match="20 sentences cannot tell the covariance of 32"):
+    with pytest.raises(UserError, match="needs more than 32 sentences, but there are 20"):
         train(recipe, rows, Spread(), RunFolder(tmp_path / "run"), quiet=True)
     assert not (tmp_path / "run").exists() or not any((tmp_path / "run").iterdir())
 

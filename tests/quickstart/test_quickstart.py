@@ -12,7 +12,7 @@ from sentence_transformers import SentenceTransformerModelCardData
 
 from clusterns.data.corpus import Corpus, CorpusReport
 from clusterns.data.docstrings import DocstringCorpus, DocstringReport
-from clusterns.encoder.base import load_base
+from clusterns.encoder.load import load_base
 from clusterns.errors import UserError
 from clusterns.quickstart import run as quickstart_module
 from clusterns.quickstart.earlier import check_folder, remove_earlier

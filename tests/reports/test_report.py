@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from clusterns.encoder.base import load_base
+from clusterns.encoder.load import load_base, load_model
 from clusterns.errors import UserError
 from clusterns.evaluation.datasets import ScoredPairs
 from clusterns.evaluation.validators import HalvesEvaluator
@@ -19,7 +19,6 @@ from clusterns.reports.page import make_report, report_after, setting_difference
 from clusterns.reports.summary import duration, read_summaries, read_summary
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe
-from clusterns.vectors.models import load_model
 from tests.helpers.texts import NASTY, subject_texts
 
 DIAGNOSTICS = {

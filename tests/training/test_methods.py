@@ -13,7 +13,7 @@ from datasets import Dataset
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 
-from clusterns.encoder.training_only import heads_on
+from clusterns.encoder.training_modules import training_modules_active
 from clusterns.losses.batch import Batch, Rows
 from clusterns.losses.part import Part, Penalty, Terms, TermsOf
 from clusterns.methods import registry
@@ -93,7 +93,7 @@ def test_the_momentum_encoder_starts_as_a_copy_that_shares_nothing(
     slow = loss.momentum_encoder
 
     def vectors(encoder: SentenceTransformer) -> torch.Tensor:
-        with torch.no_grad(), heads_on(encoder):
+        with torch.no_grad(), training_modules_active(encoder):
             return encoder(dict(model.preprocess(short_texts(8))))["sentence_embedding"]
 
     first = vectors(model)

@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 
-from clusterns.encoder.base import load_base
+from clusterns.encoder.load import load_base
 from clusterns.errors import UserError
 from clusterns.files import read_json
 from clusterns.locks import locked

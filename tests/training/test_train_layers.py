@@ -11,7 +11,7 @@ from datasets import Dataset
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 
-from clusterns.encoder.base import load_base
+from clusterns.encoder.load import load_base
 from clusterns.errors import UserError
 from clusterns.training.folder import RunFolder
 from clusterns.training.run import train

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from clusterns.vectors.models import load_model
+from clusterns.encoder.load import load_model
 from tests.helpers.texts import sentences
 
 

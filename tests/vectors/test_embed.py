@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from clusterns.encoder.base import minibert_folder
+from clusterns.encoder.load import load_model
+from clusterns.encoder.locate import minibert_folder
 from clusterns.errors import UserError
 from clusterns.vectors.embed import Embedder, token_counts
-from clusterns.vectors.models import load_model
 from tests.helpers.hash_encoder import HashEncoder
 
 

@@ -16,11 +16,11 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import quantize_embeddings
 
 from clusterns import locks
+from clusterns.encoder.load import load_model
 from clusterns.errors import UserError
 from clusterns.vectors import encode as run_module
 from clusterns.vectors.encode import encode_corpus
 from clusterns.vectors.folder import VectorFolder
-from clusterns.vectors.models import load_model
 from clusterns.vectors.settings import EncodeSettings, Share
 from clusterns.vectors.shards import Shards
 
@@ -130,7 +130,7 @@ from pathlib import Path
 from clusterns.vectors import shards
 from clusterns.vectors.encode import encode_corpus
 from clusterns.vectors.settings import EncodeSettings
-from clusterns.vectors.models import load_model
+from clusterns.encoder.load import load_model
 
 corpus, model, output = sys.argv[1:]
 save, calls = shards.np.save, []

@@ -9,10 +9,10 @@ import torch
 from sentence_transformers import SentenceTransformer
 from transformers import BertConfig
 
+from clusterns.encoder.load import load_model
 from clusterns.encoder.prompt import prompt_encoder
 from clusterns.errors import UserError
 from clusterns.vectors.fingerprint import fingerprint
-from clusterns.vectors.models import load_model
 from tests.helpers.hash_encoder import HashEncoder
 
 

@@ -8,11 +8,11 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from clusterns.data.in_memory import InMemorySource
+from clusterns.encoder.load import load_model
 from clusterns.errors import UserError
 from clusterns.vectors import index as index_module
 from clusterns.vectors.encode import encode_corpus
 from clusterns.vectors.index import Index
-from clusterns.vectors.models import load_model
 from clusterns.vectors.nearest import unit
 from clusterns.vectors.settings import EncodeSettings, Share
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from clusterns.encoder.base import load_base
+from clusterns.encoder.load import load_base
 from clusterns.losses.tokenised import sorted_by_length, stack_views
 from clusterns.views.collator import ViewCollator
 from clusterns.views.view import Crop, View, crop, words_of

@@ -6,7 +6,7 @@ import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, trainers
 from transformers import AutoTokenizer, PreTrainedTokenizerFast, RobertaTokenizer
 
-from clusterns.encoder.base import minibert_folder
+from clusterns.encoder.locate import minibert_folder
 from clusterns.errors import UserError
 from clusterns.views.collator import ViewCollator
 from clusterns.views.prompting import TemplatedViews, TemplateTokens, templated_tokenizer

@@ -7,9 +7,9 @@ from pathlib import Path
 import torch
 from sentence_transformers import SentenceTransformer
 
-from clusterns.encoder.base import load_base, load_tokenizer
-from clusterns.encoder.masked_lm import add_masked_lm_head
+from clusterns.encoder.load import load_base, load_tokenizer
 from clusterns.encoder.prompt import prompt_encoder
+from clusterns.encoder.training_modules import add_masked_lm_head
 from clusterns.views.prompting import TemplateTokens
 from clusterns.views.template import Template
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from transformers import AutoTokenizer
 
-from clusterns.encoder.base import minibert_folder
+from clusterns.encoder.locate import minibert_folder
 from clusterns.views.kept_negations import keep_negations
 from clusterns.views.prompting import templated_tokenizer
 from clusterns.views.template import Template

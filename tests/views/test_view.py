@@ -8,7 +8,8 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
-from clusterns.encoder.base import load_base, minibert_folder
+from clusterns.encoder.load import load_base
+from clusterns.encoder.locate import minibert_folder
 from clusterns.views.collator import ViewCollator
 from clusterns.views.prompting import TemplatedViews
 from clusterns.views.template import Template

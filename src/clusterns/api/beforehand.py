@@ -51,7 +51,7 @@ def _could_pair(recipe: Recipe) -> bool:
 
 def say_truncation(recipe: Recipe, sample: Sequence[str]) -> None:
     """Say how much of the text is not read, by a sample of it."""
-    from clusterns.encoder.base import load_tokenizer
+    from clusterns.encoder.load import load_tokenizer
 
     if not len(sample) or "max_length" in recipe.unread():
         return

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from clusterns.console import silenced
 from clusterns.data.sources import check_sources
+from clusterns.encoder.locate import check_model
 from clusterns.errors import UserError
 from clusterns.settings import validated
 from clusterns.vectors.manifest import read_manifest
-from clusterns.vectors.place import check_model
 from clusterns.vectors.settings import (
     DType,
     EncodeSettings,
@@ -159,9 +159,9 @@ class EncodingPlan:
 
     def run(self, *, quiet: bool = False) -> EncodeReport:
         """Encode what is missing."""
-        from clusterns.vectors.devices import all_devices, check_devices
+        from clusterns.encoder.load import check_devices, load_model
+        from clusterns.vectors.devices import all_devices
         from clusterns.vectors.encode import encode_corpus
-        from clusterns.vectors.models import load_model
 
         devices = check_devices(self.devices or all_devices())
         if len(devices) > 1:  # else Python counts the locks of the pool's processes as leaks, aloud

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clusterns.console import log, shows_status, silenced, status
+from clusterns.encoder.locate import check_model, is_plain_encoder
 from clusterns.errors import UserError
 from clusterns.evaluation.catalog import SUITES, EvaluationData
 from clusterns.evaluation.plan import MTEB, Job, Plan, find_jobs
@@ -16,7 +17,6 @@ from clusterns.evaluation.results import FOLDER, Kept, Results, find_kept, join
 from clusterns.files import cache_folder
 from clusterns.record import make_record
 from clusterns.settings import validated
-from clusterns.vectors.place import check_model, is_plain_encoder
 from clusterns.vectors.settings import DType, Loading, check_device_name
 
 if TYPE_CHECKING:
@@ -180,9 +180,9 @@ class EvaluationPlan:
 
             check_tasks(self.mteb_tasks)
 
+        from clusterns.encoder.load import load_model
         from clusterns.vectors.embed import Embedder
         from clusterns.vectors.fingerprint import fingerprint
-        from clusterns.vectors.models import load_model
 
         loading = self.loading.model_dump()
         encoder = load_model(self.model, device=self.device, **loading)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from clusterns.console import log, silenced
 from clusterns.data.sources import check_sources
+from clusterns.encoder.locate import check_model
 from clusterns.errors import UserError
 from clusterns.files import cache_folder
 from clusterns.settings import validated
 from clusterns.training.folder import RunFolder
 from clusterns.vectors.folder import VectorFolder
 from clusterns.vectors.manifest import COMPLETE, MANIFEST
-from clusterns.vectors.place import check_model
 from clusterns.vectors.settings import DType, EncodeSettings, Loading, check_device_name
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class SearchPlan:
 
     def run(self, *, quiet: bool = False) -> list[Hit]:
         """Open what is there, embed what is not, and search."""
-        from clusterns.vectors.models import load_model
+        from clusterns.encoder.load import load_model
 
         with silenced(quiet):
             model = load_model(self.model, device=self.device, **self.loading.model_dump())

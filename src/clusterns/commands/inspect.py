@@ -10,11 +10,11 @@ from pydantic import Field
 from clusterns.commands.options import Json, ModelName
 from clusterns.commands.request import Cli, Request, function, same_as
 from clusterns.console import print_json, stdout
-from clusterns.vectors.place import check_model
+from clusterns.encoder.locate import check_model
 from clusterns.vectors.settings import Loading
 
 if TYPE_CHECKING:
-    from clusterns.encoder.inspection import Inspection
+    from clusterns.encoder.inspect import Inspection
 
 
 class InspectRequest(Request):
@@ -33,8 +33,8 @@ class InspectRequest(Request):
     def run(self) -> Inspection:
         """Open the model and tokenize the text."""
         check_model(str(self.model), self.pooling)
-        from clusterns.encoder.inspection import inspect_text
-        from clusterns.vectors.models import load_model
+        from clusterns.encoder.inspect import inspect_text
+        from clusterns.encoder.load import load_model
 
         model = load_model(
             str(self.model), self.pooling, self.max_length, "cpu", prompt_name=self.prompt_name

@@ -14,7 +14,7 @@ class SearchRequest(ModelOptions):       # options.py has what several commands 
 
     def run(self) -> list[Hit]:
         check_model(str(self.model), self.pooling)             # refusals first, with light imports
-        from clusterns.vectors.models import load_model        # then what takes its time
+        from clusterns.encoder.load import load_model
         ...
 
 

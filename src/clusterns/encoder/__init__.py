@@ -1,1 +1,1 @@
-"""Encoders: a base to a SentenceTransformer, and the heads that exist in training only."""
+"""Encoders. In: the name of a model. Out: a SentenceTransformer, ready to encode or to train."""

@@ -1,9 +1,10 @@
-"""Template denoising (PromptBERT): what the template alone says is taken from the mask's state."""
+"""Template denoising (PromptBERT): subtract what the template alone contributes to the mask's state."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict
 from typing import Any
 
 import torch
@@ -11,18 +12,21 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Module
 from torch import Tensor
 
-from clusterns.encoder.bare_template import bare_states, can_shift, dropout_off
-from clusterns.encoder.training_only import TrainingOnly
+from clusterns.encoder.load import first_position, load_tokenizer
+from clusterns.encoder.training_modules import TrainingModule
 from clusterns.views.prompting import TemplateTokens
+from clusterns.views.template import Template
+
+Rows = tuple[dict[str, Tensor], Tensor]
 
 
-class Denoising(TrainingOnly, Module):
-    """Subtracts, in training, the mask state of the bare template from that of each row.
+class Denoising(TrainingModule, Module):
+    """During training, subtracts the bare template's mask state from that of each row.
 
-    The bare template depends on the length of the sentence alone, and runs once for each length
-    that occurs, with gradient. In eval mode this module is the identity.
-
-    It stands right behind the encoder, where the attention mask still is the encoder's.
+    The bare template is a row without its sentence, with every other token at the same position. It
+    depends on the length of the sentence alone, and runs once per length in the batch, with
+    gradient. The module comes right after the encoder, where the attention mask still is the
+    encoder's.
 
     Args:
         templates: the fields of the rows' :class:`TemplateTokens`, the model's own template first.
@@ -42,12 +46,12 @@ class Denoising(TrainingOnly, Module):
         self.shifted = False
 
     def on_model_ready(self, model: SentenceTransformer) -> None:
-        """Know the encoder of the model that this module belongs to."""
+        """Remember the encoder of the model that this module belongs to."""
         self._encoder = [model[0]]
         self.shifted = can_shift(model[0], self.tokens[0])
 
     def forward(self, features: dict[str, Tensor | Any]) -> dict[str, Tensor | Any]:
-        """Subtract while training; the masked copy of masked-LM passes through."""
+        """Subtract during training; the masked copy of masked-LM passes through."""
         if not self.is_on or "masked_lm_labels" in features:
             return features
         (encoder,) = self._encoder
@@ -57,7 +61,7 @@ class Denoising(TrainingOnly, Module):
             distinct, which = (lengths[rows] - len(tokens)).unique(return_inverse=True)
             with nullcontext() if self.dropout else dropout_off(encoder):
                 bare = bare_states(encoder, tokens, distinct, shifted=self.shifted)[which]
-            # One mask a row: a sentence cannot contain its token.
+            # One mask per row: a sentence cannot contain its token.
             columns = (features["input_ids"][rows] == tokens.ids[tokens.mask]).int().argmax(1)
             states = states.index_put((rows, columns), -bare.to(states.dtype), accumulate=True)
         features["token_embeddings"] = states
@@ -72,7 +76,7 @@ class Denoising(TrainingOnly, Module):
     ) -> Iterable[tuple[TemplateTokens, Tensor]]:
         """Each template that occurs, with the indices of its rows."""
         seen, ids = features["attention_mask"].bool(), features["input_ids"]
-        if "special_tokens_mask" not in features:  # of encode: the model's own template
+        if "special_tokens_mask" not in features:  # from encode: the model's own template
             yield self.tokens[0], torch.arange(len(ids), device=ids.device)
             return
         of_template = features["special_tokens_mask"].bool() & seen
@@ -90,3 +94,95 @@ class Denoising(TrainingOnly, Module):
                 yield tokens, rows
         if unknown.any():
             raise ValueError("a row is in none of the templates that this model denoises")
+
+
+def add_denoising(
+    model: SentenceTransformer,
+    name: str | None,
+    templates: Iterable[Template],
+    *,
+    dropout: bool = False,
+) -> None:
+    """Put the denoising behind the encoder of ``model``, a prompt encoder of the base ``name``.
+
+    Args:
+        model: the prompt encoder.
+        name: its base.
+        templates: those of the training rows, the model's own one first.
+        dropout: run the bare template with dropout.
+    """
+    tokenizer = load_tokenizer(name)
+    tokens = [asdict(TemplateTokens.of(template, tokenizer)) for template in templates]
+    denoising = Denoising(tokens, dropout)
+    denoising.on_model_ready(model)
+    model.insert(1, denoising)
+
+
+def bare_states(
+    encoder: Module, tokens: TemplateTokens, lengths: Tensor, *, shifted: bool
+) -> Tensor:
+    """Mask states of a template around sentences that nothing attends to, as (m, d).
+
+    Args:
+        encoder: the Transformer module of a SentenceTransformer.
+        tokens: the template.
+        lengths: (m,) lengths of the sentences in tokens.
+        shifted: run the short rows (see :func:`can_shift`).
+    """
+    features, columns = (_shifted_rows if shifted else _hidden_rows)(encoder, tokens, lengths)
+    states: Tensor = encoder(features)["token_embeddings"]
+    return states[torch.arange(len(lengths), device=lengths.device), columns]
+
+
+def _shifted_rows(encoder: Module, tokens: TemplateTokens, lengths: Tensor) -> Rows:
+    """Rows of the template alone; the position ids after the slot are shifted by the length."""
+    positions = _positions(tokens, lengths)
+    ids = lengths.new_tensor(tokens.ids).expand_as(positions)
+    features = {
+        "input_ids": ids,
+        "attention_mask": torch.ones_like(ids),
+        "position_ids": positions + first_position(encoder),
+    }
+    return features, torch.full_like(lengths, tokens.mask)
+
+
+def _hidden_rows(encoder: Module, tokens: TemplateTokens, lengths: Tensor) -> Rows:
+    """Rows as long as with a sentence, which the attention mask hides: right for any encoder."""
+    positions = _positions(tokens, lengths)
+    ids = lengths.new_tensor(tokens.ids).expand_as(positions)
+    # The filler is not padding, which RoBERTa and its kin do not count among the positions.
+    filler = ids.new_full((len(ids), len(tokens) + int(lengths.max())), tokens.ids[tokens.mask])
+    features = {
+        "input_ids": filler.scatter(1, positions, ids),
+        "attention_mask": torch.zeros_like(filler).scatter(1, positions, 1),
+    }
+    return features, positions[:, tokens.mask]
+
+
+def _positions(tokens: TemplateTokens, lengths: Tensor) -> Tensor:
+    """(m, template) position of each token of the template in a row with a sentence."""
+    index = torch.arange(len(tokens), device=lengths.device)
+    return index + lengths[:, None] * (index >= tokens.slot)
+
+
+@torch.no_grad()
+def can_shift(encoder: Module, tokens: TemplateTokens) -> bool:
+    """Whether the encoder knows positions by position ids alone, so that short rows equal long ones.
+
+    With relative positions, as in MPNet, they do not.
+    """
+    lengths = torch.tensor([0, 5], device=next(encoder.parameters()).device)
+    with dropout_off(encoder):
+        short, long = (bare_states(encoder, tokens, lengths, shifted=s) for s in (True, False))
+    return torch.allclose(short, long, rtol=1e-3, atol=1e-4)
+
+
+@contextmanager
+def dropout_off(encoder: Module) -> Iterator[None]:
+    """Within the block, ``encoder`` has no dropout; gradients flow as before."""
+    was_training = encoder.training
+    encoder.eval()
+    try:
+        yield
+    finally:
+        encoder.train(was_training)

@@ -1,54 +1,117 @@
-"""BERT-flow's normalising flow: an invertible map of sentence vectors to a standard normal.
+"""BERT-flow's normalizing flow: an invertible map of sentence embeddings to a standard normal.
 
-Three levels of three steps; a step is an activation norm, a reversal of the channels and an
-additive coupling. After the first and the second level half of the channels leave; the output joins
-them again. Libraries of flows have the steps, but neither this coupling's network nor a way to
-write the fitted map as layers of Sentence Transformers (:mod:`clusterns.encoder.flow_layers`).
+Three levels of three steps each; a step is an activation norm, a reversal of the channels and an
+additive coupling. After the first and second level, half of the channels leave; the output joins
+them again. Libraries of flows have these steps, but neither this coupling network nor a way to
+write the fitted map as layers of Sentence Transformers.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 
 import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Dense, Module
 from torch import Tensor, nn
+
+from clusterns.encoder.load import with_modules
+from clusterns.encoder.speed import in_batches
+from clusterns.encoder.whitening import embed_batch
+from clusterns.errors import UserError
 
 LEVELS = 3
 STEPS = 3
 WIDTH = 32
-SMALLEST_DEVIATION = 1e-6
+MIN_DEVIATION = 1e-6
+
+
+def fit_flow(
+    model: SentenceTransformer,
+    sentences: Sequence[str],
+    *,
+    learning_rate: float = 1e-3,
+    epochs: float = 1,
+    seed: int = 42,
+    max_length: int = 64,
+    batch_size: int = 64,
+    quiet: bool = False,
+) -> SentenceTransformer:
+    """``model`` followed by a normalizing flow (Li et al., 2020) that is fitted on ``sentences``.
+
+    The encoder is frozen; its dropout is on during the fit.
+
+    Args:
+        model: the model to put the flow behind.
+        sentences: the corpus.
+        learning_rate: constant learning rate of Adam.
+        epochs: passes over the corpus.
+        seed: seeds the flow's first weights, the order of the sentences and the dropout.
+        max_length: number of tokens to read of each sentence during the fit.
+        batch_size: batch size.
+        quiet: no progress bar.
+    """
+    width = model.get_embedding_dimension()
+    assert width is not None
+    if width % 2**LEVELS:
+        raise UserError(
+            f"a flow halves the channels {LEVELS} times, but the base's embeddings have {width} "
+            f"dimensions. Choose a base whose dimension is divisible by {2**LEVELS}."
+        )
+    if len(sentences) < 2 * batch_size:
+        raise UserError(
+            f"{len(sentences)} sentences are too few for a flow in batches of {batch_size}. Add "
+            "text, or lower the batch size."
+        )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        flow = Flow(width).to(model.device).train()
+        optimizer = torch.optim.Adam(flow.parameters(), lr=learning_rate)
+        model.train()
+        rows = _epochs(len(sentences), batch_size, epochs)
+        for batch in in_batches(rows, batch_size, "Flow", not quiet):
+            vectors = embed_batch(model, [sentences[row] for row in batch], max_length)
+            optimizer.zero_grad()
+            flow.negative_log_likelihood(vectors).backward()
+            torch.nn.utils.clip_grad_norm_(flow.parameters(), 1.0)
+            optimizer.step()
+    return with_modules(model.eval(), [*model, *flow_layers(flow.eval().cpu())], truncate_dim=None)
+
+
+def _epochs(count: int, batch_size: int, epochs: float) -> list[int]:
+    """Rows in a new order for each epoch, in whole batches."""
+    whole = count // batch_size * batch_size
+    orders = [torch.randperm(count)[:whole] for _ in range(math.ceil(epochs))]
+    steps = max(1, int(whole // batch_size * epochs))
+    return torch.cat(orders)[: steps * batch_size].tolist()
 
 
 class ActNorm(nn.Module):
-    """(x + bias) * exp(log_scale) for each channel; the first batch comes out with mean 0 and
-    deviation 1."""
+    """(x + bias) * exp(log_scale) per channel; the first batch gets mean 0 and deviation 1."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
         self.bias = nn.Parameter(torch.zeros(channels))
         self.log_scale = nn.Parameter(torch.zeros(channels))
-        self.started = False
+        self.initialized = False
 
     @torch.no_grad()
-    def start(self, x: Tensor) -> None:
+    def initialize(self, x: Tensor) -> None:
         """Take bias and scale from a first batch (n, channels)."""
         self.bias.copy_(-x.mean(dim=0))
-        self.log_scale.copy_(-x.std(dim=0).clamp(min=SMALLEST_DEVIATION).log())
-        self.started = True
+        self.log_scale.copy_(-x.std(dim=0).clamp(min=MIN_DEVIATION).log())
+        self.initialized = True
 
     def forward(self, x: Tensor) -> Tensor:
-        """Normalise (n, channels)."""
-        if self.training and not self.started:
-            self.start(x)
+        """Normalize (n, channels)."""
+        if self.training and not self.initialized:
+            self.initialize(x)
         return (x + self.bias) * self.log_scale.exp()
-
-    def inverse(self, y: Tensor) -> Tensor:
-        """Undo :meth:`forward`."""
-        return y * (-self.log_scale).exp() - self.bias
 
 
 class CouplingNetwork(nn.Module):
-    """Half of the channels to what is added to the other half; nothing, at the start."""
+    """Maps one half of the channels to what is added to the other half; to zero, initially."""
 
     def __init__(self, channels: int, width: int) -> None:
         super().__init__()
@@ -86,24 +149,13 @@ class Step(nn.Module):
         kept, changed = x[:, : self.cut], x[:, self.cut :]
         return torch.cat([kept, changed + self.network(kept)], dim=1)
 
-    def inverse(self, y: Tensor) -> Tensor:
-        """Undo :meth:`forward`."""
-        kept, changed = y[:, : self.cut], y[:, self.cut :]
-        x = torch.cat([kept, changed - self.network(kept)], dim=1)
-        return self.norm.inverse(x.flip(1))
-
-    @property
-    def log_determinant(self) -> Tensor:
-        """That of the Jacobian, the same at every place: a coupling and a reversal have 0."""
-        return self.norm.log_scale.sum()
-
 
 class Flow(nn.Module):
     """The whole map of vectors (n, d) to (n, d).
 
     Args:
-        dimension: d, which must be divisible by 8 so that the channels can be halved thrice.
-        width: of the networks' hidden layers.
+        dimension: d, which must be divisible by 8, since the channels are halved three times.
+        width: width of the networks' hidden layers.
     """
 
     def __init__(self, dimension: int, width: int = WIDTH) -> None:
@@ -115,40 +167,106 @@ class Flow(nn.Module):
             Step(dimension >> level, width) for level in range(LEVELS) for _ in range(STEPS)
         )
 
-    @property
-    def levels(self) -> list[list[Step]]:
-        """The steps of each level."""
-        steps = [step for step in self.steps if isinstance(step, Step)]
-        return [steps[start : start + STEPS] for start in range(0, len(steps), STEPS)]
-
     def forward(self, x: Tensor) -> Tensor:
-        """Vectors to their places under the normal."""
+        """Map vectors to their places under the normal."""
         leaving: list[Tensor] = []
-        for level, steps in enumerate(self.levels):
-            for step in steps:
-                x = step(x)
-            if level < LEVELS - 1:
+        for number, step in enumerate(self.steps):
+            if number in (STEPS, 2 * STEPS):
                 x, left = x.chunk(2, dim=1)
                 leaving.append(left)
+            x = step(x)
         return torch.cat([x, *reversed(leaving)], dim=1)
-
-    def inverse(self, z: Tensor) -> Tensor:
-        """Undo :meth:`forward`."""
-        for level in reversed(range(LEVELS)):
-            width = self.dimension >> level
-            x = z[:, :width]
-            for step in reversed(self.levels[level]):
-                x = step.inverse(x)
-            z = torch.cat([x, z[:, width:]], dim=1)
-        return z
 
     @property
     def log_determinant(self) -> Tensor:
-        """That of the Jacobian, the same at every place."""
-        return torch.stack([step.log_determinant for steps in self.levels for step in steps]).sum()
+        """The log-determinant of the Jacobian, the same everywhere.
+
+        Couplings and reversals contribute 0.
+        """
+        steps = (step for step in self.steps if isinstance(step, Step))
+        return torch.stack([step.norm.log_scale.sum() for step in steps]).sum()
 
     def negative_log_likelihood(self, x: Tensor) -> Tensor:
-        """The mean over vectors (n, d), in nats a dimension."""
+        """The mean over vectors (n, d), in nats per dimension."""
         z = self(x)
         normal = 0.5 * (z.square() + math.log(2 * math.pi)).sum(dim=1).mean()
         return (normal - self.log_determinant) / self.dimension
+
+
+def flow_layers(flow: Flow) -> list[Module]:
+    """A fitted flow as dense layers of Sentence Transformers, exact up to rounding.
+
+    A residual layer out = relu(W s + b) + s passes the vector x of the state s = (x, h1, h2) through
+    and writes a hidden layer of the coupling network into its own, empty part of s; then a linear
+    layer adds the network's output to x, applies the next step's activation norm and reversal, and
+    empties h1 and h2. That makes three layers per step, with (d + 64) x (d + 64) weights each.
+    """
+    with torch.no_grad():
+        return list(_layers(flow.double()))
+
+
+def _layers(flow: Flow) -> Iterator[Module]:
+    steps = [step for step in flow.steps if isinstance(step, Step)]
+    d = flow.dimension
+    width = steps[0].network.second.out_features
+    state = d + 2 * width
+    weight, bias = _padded(*_norm_and_reversal(steps[0], d), rows=state)
+    yield _dense(weight, bias)
+    for step, following in zip(steps, [*steps[1:], None], strict=True):
+        network, cut = step.network, step.cut
+        first = torch.zeros(state, state, dtype=torch.float64)
+        first_bias = torch.zeros(state, dtype=torch.float64)
+        first[d : d + width, :cut], first_bias[d : d + width] = _normed(
+            network.first.weight, network.first_norm
+        )
+        yield _dense(first, first_bias, residual=True)
+        second, second_bias = torch.zeros_like(first), torch.zeros_like(first_bias)
+        second[d + width :, d : d + width], second_bias[d + width :] = _normed(
+            network.second.weight, network.second_norm
+        )
+        yield _dense(second, second_bias, residual=True)
+        # x + network, then what comes before the next step's network.
+        scale = (3 * network.log_scale).exp()
+        joined = torch.eye(d, state, dtype=torch.float64)
+        joined_bias = torch.zeros(d, dtype=torch.float64)
+        joined[cut : 2 * cut, d + width :] = network.last.weight * scale[:, None]
+        joined_bias[cut : 2 * cut] = network.last.bias * scale
+        if following is None:
+            yield _dense(joined, joined_bias)
+            return
+        weight, bias = _norm_and_reversal(following, d)
+        yield _dense(*_padded(weight @ joined, weight @ joined_bias + bias, rows=state))
+
+
+def _norm_and_reversal(step: Step, dimension: int) -> tuple[Tensor, Tensor]:
+    """Activation norm and reversal of a step's channels, the first ones, as weight and bias."""
+    channels = 2 * step.cut
+    scale = step.norm.log_scale.exp()
+    weight = torch.eye(dimension, dtype=torch.float64)
+    bias = torch.zeros(dimension, dtype=torch.float64)
+    weight[:channels, :channels] = scale.diag().flip(0)
+    bias[:channels] = (step.norm.bias * scale).flip(0)
+    return weight, bias
+
+
+def _normed(weight: Tensor, norm: ActNorm) -> tuple[Tensor, Tensor]:
+    """A linear layer and the activation norm behind it as one."""
+    scale = norm.log_scale.exp()
+    return weight * scale[:, None], norm.bias * scale
+
+
+def _padded(weight: Tensor, bias: Tensor, rows: int) -> tuple[Tensor, Tensor]:
+    """With rows of zeros below."""
+    missing = rows - len(weight)
+    return nn.functional.pad(weight, (0, 0, 0, missing)), nn.functional.pad(bias, (0, missing))
+
+
+def _dense(weight: Tensor, bias: Tensor, residual: bool = False) -> Dense:
+    return Dense(
+        weight.shape[1],
+        weight.shape[0],
+        activation_function=nn.ReLU() if residual else None,
+        init_weight=weight.float().contiguous(),
+        init_bias=bias.float(),
+        use_residual=residual,
+    )

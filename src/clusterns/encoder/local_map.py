@@ -11,7 +11,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense, Normalize
 from torch import nn
 
-from clusterns.encoder.base import with_modules
+from clusterns.encoder.load import with_modules
 
 Vectors = NDArray[np.float32]
 

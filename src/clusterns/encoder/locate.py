@@ -1,17 +1,18 @@
-"""Where the base of a name lies: inside this package, in a folder, or on the Hub.
+"""Where a model lies: inside this package, in a folder, or on the Hub.
 
-Nothing heavy is imported here, so that a base that is not there is refused at once.
+Nothing heavy is imported here, so that a model that does not exist is refused at once.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 from importlib.resources import files
 from pathlib import Path
 
+from clusterns.encoder.settings import AVERAGES
 from clusterns.errors import UserError
+from clusterns.files import recover_folder
 
 MINIBERT, MINIBERT_RAW = "minibert", "minibert-raw"
 INCLUDED = (MINIBERT, MINIBERT_RAW)
@@ -19,7 +20,7 @@ INCLUDED = (MINIBERT, MINIBERT_RAW)
 
 
 def resolve_base(name: str | None) -> str:
-    """The folder or Hub name that holds the base ``name``.
+    """The folder or Hub name of the base ``name``.
 
     ``minibert``, the default, and ``minibert-raw`` are small encoders inside this package.
     """
@@ -29,17 +30,87 @@ def resolve_base(name: str | None) -> str:
     if folder.is_dir():
         if not (folder / "config.json").is_file() and not (folder / "modules.json").is_file():
             raise UserError(
-                f"base {name} is a folder without config.json or modules.json: not a model."
+                f"base {name} is a folder without config.json or modules.json, so it is not a model."
             )
         return str(folder)
     if folder.exists():
-        raise UserError(f"base {name} is a file; a base is a folder or a Hub name.")
+        raise UserError(f"base {name} is a file. Name a model folder or a Hub model.")
     if _on_hub(name):
         return name
     raise UserError(
-        f"base {name!r} is neither a folder nor in the local Hub cache, and cannot be found on the "
-        f"Hugging Face Hub from here. Offline you can use --base {MINIBERT} (inside this package) or a model folder."
+        f"base {name!r} is not a folder, is not in the local Hub cache, and cannot be found on the "
+        f"Hugging Face Hub from here. Offline, use --base {MINIBERT} (inside this package) or a model "
+        "folder."
     )
+
+
+def resolve_model(name: str) -> str:
+    """The folder or Hub name of MODEL; the final model of a run folder is in its ``model``."""
+    run, final = Path(name), Path(name) / "model"
+    recover_folder(run)
+    recover_folder(final)
+    if final.is_dir():
+        return str(final)
+    try:
+        return resolve_base(name)
+    except UserError as error:
+        raise UserError(
+            f"MODEL {name!r} is not a run folder, a model folder or a file of word vectors, and it "
+            "is neither in the local Hub cache nor on the Hugging Face Hub."
+        ) from error
+
+
+def check_model(name: str, pooling: str | None) -> None:
+    """Refuse a model that does not exist, or a pooling that does not fit it."""
+    if Path(name).is_file():
+        _refuse_pooling(pooling, name, "word vectors are averaged")
+        return
+    place = resolve_model(name)
+    if is_sentence_transformer(place):
+        _refuse_pooling(pooling, place, "a SentenceTransformer has a pooling of its own")
+    elif pooling not in AVERAGES:
+        raise UserError(
+            f"{place} is a plain encoder without pooling. Choose one with --pooling "
+            f"({', '.join(AVERAGES)})."
+        )
+
+
+def _refuse_pooling(pooling: str | None, name: str, reason: str) -> None:
+    if pooling is not None:
+        raise UserError(f"--pooling {pooling} does not go with {name}: {reason}.")
+
+
+def is_plain_encoder(name: str) -> bool:
+    """Whether MODEL has no pooling of its own; one that does not exist is refused."""
+    return not Path(name).is_file() and not is_sentence_transformer(resolve_model(name))
+
+
+def is_sentence_transformer(place: str) -> bool:
+    """Whether a folder or Hub model has Sentence Transformers modules.
+
+    Only a Hub that says that there is no modules.json, now or when the model was cached, makes it a
+    plain encoder. A failed lookup does not: the model would silently lose its pooling and prompts.
+    """
+    if Path(place).is_dir():
+        return (Path(place) / "modules.json").is_file()
+    from httpx import HTTPError
+    from huggingface_hub import hf_hub_download, try_to_load_from_cache
+    from huggingface_hub.errors import RemoteEntryNotFoundError
+
+    try:
+        hf_hub_download(place, "modules.json")
+        return True
+    except RemoteEntryNotFoundError:
+        return False
+    except (OSError, HTTPError) as error:
+        # None: the cache does not know. Else it has the Hub's answer that the file does not exist.
+        if try_to_load_from_cache(place, "modules.json") is not None:
+            return False
+        raise UserError(
+            f"cannot tell whether {place} is a SentenceTransformer: its modules.json is not in the "
+            "local Hub cache, and the Hub cannot be reached. Connect once, or name the folder of "
+            "the whole model."
+        ) from error
 
 
 def minibert_folder(name: str = MINIBERT) -> Path:
@@ -48,7 +119,7 @@ def minibert_folder(name: str = MINIBERT) -> Path:
 
 
 def identity_of_base(name: str) -> str:
-    """What tells two bases of one name apart: the weights where they are at hand, else the name."""
+    """Tell bases of the same name apart: by their weights if they are in a folder, else by name."""
     folder = minibert_folder(name) if name in INCLUDED else Path(name).expanduser()
     weights = sorted(_weights_in(folder)) if folder.is_dir() else []
     if not weights:
@@ -62,7 +133,7 @@ def identity_of_base(name: str) -> str:
 
 
 def _weights_in(folder: Path) -> set[Path]:
-    """The weights of a model and of its modules, and nothing else that lies in its folder."""
+    """The weights of a model and of its modules, not of anything else in its folder."""
     modules = folder / "modules.json"
     places = [folder]
     if modules.is_file():
@@ -73,39 +144,15 @@ def _weights_in(folder: Path) -> set[Path]:
 
 
 def _on_hub(name: str) -> bool:
-    """Whether the model's configuration is cached or can be fetched, without long retries."""
-    from huggingface_hub import file_exists, hf_hub_download
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
+    """Whether the model's configuration is cached or can be fetched."""
+    from httpx import HTTPError
+    from huggingface_hub import file_exists, try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
 
-    for file in ("config.json", "modules.json"):
-        try:
-            hf_hub_download(name, file, local_files_only=True)
+    names = ("config.json", "modules.json")
+    try:
+        if any(isinstance(try_to_load_from_cache(name, file), str) for file in names):
             return True
-        except HFValidationError:
-            return False
-        except (OSError, HfHubHTTPError):
-            pass
-    if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "TRUE", "YES", "ON"}:
-        return False
-    try:
-        return file_exists(name, "config.json") or file_exists(name, "modules.json")
-    except (OSError, HfHubHTTPError, OfflineModeIsEnabled):
-        return False
-    except Exception as error:  # the HTTP client's own connection errors share no public base class
-        if "connect" in type(error).__name__.lower() or "timeout" in type(error).__name__.lower():
-            return False
-        raise
-
-
-def is_sentence_transformer(base: str) -> bool:
-    """Whether a folder or cached Hub model carries Sentence Transformers modules."""
-    if Path(base).is_dir():
-        return (Path(base) / "modules.json").is_file()
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import HfHubHTTPError
-
-    try:
-        hf_hub_download(base, "modules.json")
-        return True
-    except (OSError, HfHubHTTPError):
+        return any(file_exists(name, file) for file in names)
+    except (OSError, HTTPError, HFValidationError):  # offline mode and lost connections, too
         return False

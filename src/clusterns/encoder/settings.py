@@ -13,18 +13,21 @@ Average = Literal[
     "cls", "mean", "max", "lasttoken", "first-last-avg", "embedding-last-avg", "embedding-avg"
 ]
 AVERAGES: tuple[str, ...] = get_args(Average)
+DType = Literal["float32", "float16", "bfloat16"]
 
 
 class EncoderSettings(Settings):
-    """Which encoder is trained, and how its states become one vector."""
+    """The encoder to train and its pooling."""
 
     base: str | None = None
-    """The pretrained encoder: folder, Hub name or minibert. Empty: minibert, inside this package."""
+    """Pretrained encoder: a folder, a Hub name or minibert. Empty: minibert, which ships with this package."""
     pooling: PoolingMode = "auto"
-    """How a plain encoder is pooled: cls or mean (auto: mean). A SentenceTransformer keeps its own."""
+    """Pooling of a plain encoder: cls or mean (auto: mean). A SentenceTransformer keeps its own."""
     head: bool | None = None
-    """The train-only tanh head. Empty: with cls pooling of a plain encoder, or a template, only."""
+    """Train with a tanh head, which the saved model does not have. Empty: only with CLS pooling of a
+    plain encoder, or with a template."""
     dropout: float | None = Field(None, ge=0, lt=1)
-    """Dropout of the encoder while it trains. Empty: the base's own. With crops, 0 is faster."""
+    """Dropout during training. Empty: the base's own. With crops, 0 is faster."""
     train_layers: int | None = Field(None, ge=1)
-    """Layers that are trained, from the last; those below and the embeddings are frozen. Empty: all are."""
+    """Number of layers to train, counted from the last one; the layers below and the embeddings are
+    frozen. Empty: all."""

@@ -14,7 +14,7 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 from torch import Tensor
 
 from clusterns.data.documents import documents_of
-from clusterns.encoder.base import load_base
+from clusterns.encoder.load import load_base
 from clusterns.errors import UserError
 from clusterns.evaluation.catalog import SUITES, EvaluationData
 from clusterns.evaluation.datasets import ScoredPairs

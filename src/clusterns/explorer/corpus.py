@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from clusterns.console import log
 from clusterns.data.columns import Columns
 from clusterns.data.sources import check_sources, describe_columns, find_sources
+from clusterns.encoder.locate import check_model
 from clusterns.errors import UserError
 from clusterns.explorer.export import check_table_file
 from clusterns.files import atomic_file, cache_folder
 from clusterns.training.folder import RunFolder
 from clusterns.vectors.manifest import COMPLETE, MANIFEST
-from clusterns.vectors.place import check_model
 from clusterns.vectors.settings import DType, Loading
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ _header_lock = threading.Lock()
 
 
 class ModelOptions(TypedDict, total=False):
-    """How to open a model; see :func:`clusterns.vectors.models.load_model`."""
+    """How to open a model; see :func:`clusterns.encoder.load.load_model`."""
 
     pooling: str | None
     max_length: int | None
@@ -177,8 +177,8 @@ def open_corpus(
         max_sentences: read at most this many.
         options: :class:`ModelOptions`.
     """
+    from clusterns.encoder.load import load_model
     from clusterns.vectors.index import Index
-    from clusterns.vectors.models import load_model
 
     name, lines = short_name(model), None
     if corpus and not _is_encoded(corpus):
@@ -199,7 +199,7 @@ def open_corpus(
 
 def open_other(model: str, first: EmbeddedCorpus, run: Path, **options: Any) -> EmbeddedCorpus:
     """Embed the sentences of ``first`` with another model; "base" is the one ``run`` started from."""
-    from clusterns.vectors.models import load_model
+    from clusterns.encoder.load import load_model
 
     names = None if first.index.names is None else first.index.names.to_pylist()
     if model == BASE:
@@ -291,13 +291,15 @@ def _build_index(
 
 def load_base_of(run: Path) -> tuple[SentenceTransformer, str]:
     """The model that a run started from, and its name."""
-    from clusterns.encoder.base import load_base, resolve_base, without_training_parts
+    from clusterns.encoder.load import load_base
+    from clusterns.encoder.locate import resolve_base
+    from clusterns.encoder.training_modules import without_training_modules
     from clusterns.training.build import build_model
     from clusterns.training.recipe import load_recipe
 
     recipe = load_recipe(str(RunFolder(run).recipe_file))
     if recipe.templates:
-        model = without_training_parts(build_model(recipe))
+        model = without_training_modules(build_model(recipe))
     else:
         model = load_base(resolve_base(recipe.base), recipe.pooling)
     return model.eval(), f"{short_name(recipe.base or 'base')} (base)"

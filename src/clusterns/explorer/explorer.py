@@ -10,6 +10,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from clusterns.encoder.locate import check_model
 from clusterns.errors import UserError
 from clusterns.explorer.corpus import (
     BASE,
@@ -24,7 +25,6 @@ from clusterns.explorer.neighbors import NEAREST, NeighborChange, compare_neighb
 from clusterns.explorer.projection import Projections, quantize
 from clusterns.explorer.topics import Topics, find_topics
 from clusterns.training.folder import RunFolder
-from clusterns.vectors.place import check_model
 
 PREVIEW_LENGTH, FULL_LENGTH = 400, 20_000  # characters in a list, and where a sentence is opened
 N_SAMPLES, N_EXAMPLES, N_SELECTED, N_TOPICS = 8, 8, 200, 12

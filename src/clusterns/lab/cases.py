@@ -11,12 +11,12 @@ import numpy as np
 
 from clusterns.console import log
 from clusterns.data.corpus import prepare_corpus
+from clusterns.encoder.load import load_model
 from clusterns.explorer.corpus import cached_index
 from clusterns.explorer.topics import find_topics
 from clusterns.lab.cells import Cell
 from clusterns.tables import Table
 from clusterns.training.folder import RunFolder
-from clusterns.vectors.models import load_model
 
 SAMPLE = 4000  # sentences of the text
 CLUSTERS = 32  # of which the largest are shown

@@ -11,13 +11,12 @@ import torch.nn.functional as F
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from clusterns.encoder.base import is_sentence_transformer
+from clusterns.encoder.load import load_model
+from clusterns.encoder.locate import is_sentence_transformer, resolve_model
 from clusterns.losses.batch import Batch, Rows, most_cells
 from clusterns.losses.distributed import gather
 from clusterns.losses.part import Part, Terms, TermsOf
 from clusterns.losses.tokenised import Features, mini_batches, sorted_by_length
-from clusterns.vectors.models import load_model
-from clusterns.vectors.place import model_place
 
 AT_ONCE = 64
 
@@ -79,5 +78,5 @@ class Judge(Part):
 def load_judge(name: str) -> SentenceTransformer:
     """The judge by its name, loaded once for loss and collator; of a plain encoder (SimCSE's
     releases are such), the state of the first token."""
-    plain = not is_sentence_transformer(model_place(name))
+    plain = not is_sentence_transformer(resolve_model(name))
     return load_model(name, pooling="cls" if plain else None)

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 from transformers import DataCollatorForLanguageModeling, PreTrainedTokenizerBase
 
-from clusterns.encoder.masked_lm import NOT_MASKED
+from clusterns.encoder.training_modules import NOT_MASKED
 from clusterns.losses.distributed import total, world_size
 from clusterns.losses.tokenised import mini_batches
 

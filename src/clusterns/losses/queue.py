@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
-from clusterns.encoder.training_only import TrainingOnly, heads_on
+from clusterns.encoder.training_modules import TrainingModule, training_modules_active
 from clusterns.losses.batch import Batch, Rows
 from clusterns.losses.distributed import gather
 from clusterns.losses.part import Part, Terms, TermsOf
@@ -94,12 +94,12 @@ class MomentumQueue(Part):
         if not learn:
             return
         encoder = self.encoder.eval()
-        in_head = {id(p) for m in encoder for p in m.parameters() if isinstance(m, TrainingOnly)}
+        in_head = {id(p) for m in encoder for p in m.parameters() if isinstance(m, TrainingModule)}
         for slow, fast in zip(encoder.parameters(), model.parameters(), strict=True):
             slow.lerp_(fast.to(slow), 1.0 if id(slow) in in_head else 1 - self.momentum)
         rows = dict(columns[0])
         order = rows["attention_mask"].sum(1).argsort(stable=True).argsort()
-        with heads_on(encoder):
+        with training_modules_active(encoder):
             found = [encoder(part)["sentence_embedding"] for part in mini_batches(rows, AT_ONCE)]
         vectors = torch.cat(found)
         self._seen = vectors[order] if len(found) > 1 else vectors

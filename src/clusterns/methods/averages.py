@@ -35,7 +35,7 @@ class Averages(Untrained):
 
     def make(self, context: Context) -> SentenceTransformer:
         """The base with this average."""
-        from clusterns.encoder.averages import averaged_encoder
+        from clusterns.encoder.load import averaged_encoder
 
         assert isinstance(context.recipe, AverageSettings)
         return averaged_encoder(context.recipe.base, context.recipe.average)

@@ -78,7 +78,7 @@ class JudgeSettings(Recipe):
         if model is None:  # a dry run, for which none is trained: it costs what the model costs
             from copy import deepcopy
 
-            from clusterns.encoder.base import without_training_parts
+            from clusterns.encoder.training_modules import without_training_modules
             from clusterns.errors import UserError
             from clusterns.losses.distributed import world_size
 
@@ -88,7 +88,7 @@ class JudgeSettings(Recipe):
                     "first (`clusterns train ... --method simcse`) and name its run with --set "
                     "judge=DIR."
                 )
-            model = without_training_parts(deepcopy(context.model))
+            model = without_training_modules(deepcopy(context.model))
         return Judge(model, self.judge_above, column=-1)
 
     def more_views(self, views: tuple[View, ...], folder: Path | None) -> tuple[View, ...]:

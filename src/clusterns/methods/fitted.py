@@ -66,6 +66,6 @@ class Untrained(Method):
 
     def encoder(self, recipe: Recipe, base: str) -> SentenceTransformer:
         """What the run compares with: the base, pooled."""
-        from clusterns.encoder.base import load_base
+        from clusterns.encoder.load import load_base
 
         return load_base(base, recipe.pooling)

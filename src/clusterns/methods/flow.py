@@ -40,8 +40,8 @@ class FlowMethod(Untrained):
 
     def make(self, context: Context) -> SentenceTransformer:
         """The base with the layers of the fitted flow behind it."""
-        from clusterns.encoder.averages import averaged_encoder
-        from clusterns.encoder.fitting import fit_flow
+        from clusterns.encoder.flow import fit_flow
+        from clusterns.encoder.load import averaged_encoder
 
         recipe = context.recipe
         assert isinstance(recipe, FlowSettings)

@@ -32,7 +32,7 @@ def text_apart(file: str, base: str | None) -> list[str]:
 
 
 def _words(base: str | None, count: int, seed: int) -> list[str]:
-    from clusterns.encoder.base import load_tokenizer
+    from clusterns.encoder.load import load_tokenizer
     from clusterns.encoder.random_words import random_lines
 
     return random_lines(load_tokenizer(base), count, seed)

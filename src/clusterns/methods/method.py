@@ -105,13 +105,13 @@ class Method:
         return len(views) > 1 and views[0] == views[1] and views[0].is_fixed
 
     def encoder(self, recipe: Recipe, base: str) -> SentenceTransformer:
-        """The base as a model, before its train-only modules are put on."""
-        from clusterns.encoder.base import load_base
+        """The base as a model, before its training modules; random weights follow the run's seed."""
+        from clusterns.encoder.load import load_base
         from clusterns.encoder.prompt import prompt_encoder
 
         if recipe.templates:
-            return prompt_encoder(base, recipe.templates[0])
-        return load_base(base, recipe.pooling)
+            return prompt_encoder(base, recipe.templates[0], seed=None)
+        return load_base(base, recipe.pooling, seed=None)
 
     def loss(
         self, model: SentenceTransformer, parts: Sequence[Part], **frame: Any

@@ -28,9 +28,8 @@ def short_simcse(context: Context, steps: int, path: Path) -> None:
 
     from clusterns.console import bar, log
     from clusterns.data.split import select_texts
-    from clusterns.encoder.base import without_training_parts
-    from clusterns.encoder.dropout import has_dropout, set_dropout
-    from clusterns.encoder.randomness import kept_random_state
+    from clusterns.encoder.speed import has_dropout, set_dropout
+    from clusterns.encoder.training_modules import preserve_rng_state, without_training_modules
     from clusterns.files import atomic_folder
     from clusterns.losses.contrastive import ContrastiveLoss
 
@@ -54,7 +53,7 @@ def short_simcse(context: Context, steps: int, path: Path) -> None:
         len(context.texts), generator=torch.Generator().manual_seed(recipe.seed)
     )[:count]
     rows = Dataset.from_dict({"text": select_texts(context.texts, sorted(drawn.tolist()))})
-    with tempfile.TemporaryDirectory() as scratch, kept_random_state(model.device):
+    with tempfile.TemporaryDirectory() as scratch, preserve_rng_state(model.device):
         args = SentenceTransformerTrainingArguments(
             output_dir=scratch,
             max_steps=steps,
@@ -79,4 +78,4 @@ def short_simcse(context: Context, steps: int, path: Path) -> None:
             trainer.add_callback(Bar)
         trainer.train()
     with atomic_folder(path) as temporary:
-        without_training_parts(model).save_pretrained(str(temporary))
+        without_training_modules(model).save_pretrained(str(temporary))

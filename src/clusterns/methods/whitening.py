@@ -39,8 +39,8 @@ class Whitening(Untrained):
 
     def make(self, context: Context) -> SentenceTransformer:
         """The base with a linear layer behind it."""
-        from clusterns.encoder.averages import averaged_encoder
-        from clusterns.encoder.fitting import whiten
+        from clusterns.encoder.load import averaged_encoder
+        from clusterns.encoder.whitening import whiten
 
         recipe = context.recipe
         assert isinstance(recipe, WhiteningSettings)

@@ -11,7 +11,8 @@ from sentence_transformers import SentenceTransformer
 from clusterns.console import log, stdout
 from clusterns.data.docstrings import docstring_corpus
 from clusterns.data.split import split_heldout
-from clusterns.encoder.base import load_base, resolve_base
+from clusterns.encoder.load import load_base
+from clusterns.encoder.locate import resolve_base
 from clusterns.evaluation.validators import HalvesEvaluator
 from clusterns.files import write_json
 from clusterns.methods.registry import get_part, keys_of

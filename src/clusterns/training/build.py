@@ -14,20 +14,22 @@ from transformers import set_seed
 
 from clusterns.console import bar
 from clusterns.data.documents import document_pairs
-from clusterns.encoder.base import (
-    is_sentence_transformer,
-    load_tokenizer,
-    pooling_of,
-    resolve_base,
+from clusterns.encoder.denoising import add_denoising
+from clusterns.encoder.freeze import train_last_layers
+from clusterns.encoder.load import load_tokenizer, pooling_of
+from clusterns.encoder.locate import is_sentence_transformer, resolve_base
+from clusterns.encoder.speed import (
+    has_dropout,
+    set_dropout,
+    train_first_position_only,
+    use_fast_dropout,
 )
-from clusterns.encoder.dropout import draw_dropout_fast, has_dropout, set_dropout
-from clusterns.encoder.first_position import train_first_position_only
-from clusterns.encoder.head import add_training_head
-from clusterns.encoder.layers import train_last_layers
-from clusterns.encoder.masked_lm import add_masked_lm_head
-from clusterns.encoder.prompt import add_denoising
-from clusterns.encoder.randomness import kept_random_state
-from clusterns.encoder.training_only import heads_on
+from clusterns.encoder.training_modules import (
+    add_masked_lm_head,
+    add_training_head,
+    preserve_rng_state,
+    training_modules_active,
+)
 from clusterns.errors import UserError
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.masked_lm import MaskedLanguageModelling
@@ -86,7 +88,7 @@ def build_model(recipe: Recipe) -> SentenceTransformer:
 def _make_fast(model: SentenceTransformer, recipe: Recipe) -> None:
     """The same training for less work, where the model allows it."""
     if model.device.type == "cpu":
-        draw_dropout_fast(model)
+        use_fast_dropout(model)
     # A template's vector is at its mask, and the masked-LM objective reads every position.
     if not recipe.templates and not recipe.masked_lm_weight:
         train_first_position_only(model)
@@ -177,7 +179,7 @@ def build_context(
         # Sentences of one length pad little.
         order = sorted(range(len(sentences)), key=lambda row: -len(sentences[row]))
         with (
-            torch.no_grad(), heads_on(model), kept_random_state(model.device),
+            torch.no_grad(), training_modules_active(model), preserve_rng_state(model.device),
             bar(total=len(order), desc="Embedding", unit=" texts", shown=progress) as shown,
         ):  # fmt: skip
             for start in range(0, len(order), CPU_MINI_BATCH):

@@ -12,7 +12,7 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 from transformers import TrainerState
 
 from clusterns.console import log
-from clusterns.encoder.base import without_training_parts
+from clusterns.encoder.training_modules import without_training_modules
 from clusterns.files import atomic_folder, flush, write_json
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.training.build import build_model
@@ -131,4 +131,4 @@ def _best(
         model.model_card_data = card
     else:
         load_weights(model, folder.checkpoints / f"checkpoint-{result.best_step}")
-    return without_training_parts(model)
+    return without_training_modules(model)

@@ -13,7 +13,7 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 from transformers import set_seed
 
 from clusterns.data.documents import documents_of
-from clusterns.encoder.base import resolve_base
+from clusterns.encoder.locate import resolve_base
 from clusterns.errors import UserError
 from clusterns.files import atomic_folder, recover_folder
 from clusterns.methods.method import Ending, Method

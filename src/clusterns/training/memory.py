@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 from clusterns.console import log
-from clusterns.encoder.randomness import kept_random_state
+from clusterns.encoder.training_modules import preserve_rng_state
 from clusterns.errors import UserError, is_out_of_memory
 from clusterns.losses.batch import most_cells
 from clusterns.losses.contrastive import ContrastiveLoss
@@ -74,7 +74,7 @@ def estimate_memory(
     columns = columns_of(collator([{"text": texts[i]} for i in chosen]), model.device)
     was_training = model.training
     model.train()
-    with kept_random_state(model.device), precision(recipe, model.device):
+    with preserve_rng_state(model.device), precision(recipe, model.device):
         passes = [loss.stacked(columns)]
         if loss.masked_lm is not None:
             passes.append(loss.masked_lm.masked(loss.stacked_for_masked_lm(columns)))

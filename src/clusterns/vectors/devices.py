@@ -31,16 +31,6 @@ def all_devices() -> list[str]:
     return [f"{accelerator.type}:{number}" for number in range(torch.accelerator.device_count())]
 
 
-def check_devices(names: Sequence[str]) -> list[str]:
-    """Refuse devices that are not there."""
-    for name in names:
-        try:
-            torch.zeros(1, device=name).item()  # which "meta" cannot
-        except (RuntimeError, AssertionError) as error:
-            raise UserError(f"--device {name}: {str(error).splitlines()[0]}") from error
-    return list(names)
-
-
 class TextEncoder:
     """Encodes texts in batches that depend on nothing but the texts.
 

@@ -9,11 +9,11 @@ from typing import Annotated, Literal
 from annotated_types import Ge
 from pydantic import Field
 
+from clusterns.encoder.settings import DType as DType
 from clusterns.errors import UserError
 from clusterns.settings import Settings
 
 Format = Literal["parquet", "npy"]
-DType = Literal["float32", "float16", "bfloat16"]
 Precision = Literal["float32", "int8", "uint8", "binary", "ubinary"]
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from clusterns.encoder.base import load_base
+from clusterns.encoder.load import load_base
 from clusterns.errors import UserError
 from clusterns.evaluation.validators import HalvesEvaluator, mean_reciprocal_rank
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from clusterns.encoder.load import load_model
 from clusterns.evaluation.catalog import STS, EvaluationData
 from clusterns.evaluation.datasets import ScoredPairs
 from clusterns.evaluation.results import Results
 from clusterns.evaluation.sts import cosines_of, pair_cosines, spearman
 from clusterns.evaluation.validators import ScoredPairsEvaluator
 from clusterns.vectors.embed import Embedder
-from clusterns.vectors.models import load_model
 from tests.helpers.hash_encoder import HashEncoder
 
 # What the authors of all-MiniLM-L6-v2 publish, on two sets that take little time.

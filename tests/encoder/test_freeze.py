@@ -8,8 +8,8 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from clusterns.encoder.base import load_base
-from clusterns.encoder.layers import layers_of, train_last_layers
+from clusterns.encoder.freeze import layers_of, train_last_layers
+from clusterns.encoder.load import load_base
 from clusterns.errors import UserError
 
 TEXTS = ["a river in the town", "the king likes music", "an engine of the harbour"]
@@ -52,7 +52,7 @@ def test_what_cannot_be_frozen_is_refused(tiny_bert: Path) -> None:
         train_last_layers(load_base(str(tiny_bert)), 3)
     shared = load_base(str(tiny_bert))
     shared[0].model.config.num_hidden_layers = 12  # as if they were run twelve times
-    with pytest.raises(UserError, match="cannot be told"):
+    with pytest.raises(UserError, match="cannot find the layers"):
         train_last_layers(shared, 1)
 
 

@@ -1,4 +1,4 @@
-"""What a model makes of a text before it encodes it: tokens, template, cut, pooled positions."""
+"""What a model makes of a text before it encodes it: tokens, template, truncation, pooled positions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sentence_transformers.sentence_transformer.modules import (
     WordEmbeddings,
 )
 
-from clusterns.encoder.base import pooling_of
+from clusterns.encoder.load import pooling_of
 from clusterns.errors import UserError
 
 Part = Literal["template", "prompt", "sentence", "unknown"]
@@ -26,10 +26,10 @@ class Piece:
 
     token: str
     part: Part
-    """Of what it is a part; the tokeniser's own tokens ([CLS], [SEP]) belong to the template, and a
-    word that has no vector is unknown."""
+    """The part it belongs to. The tokenizer's own tokens ([CLS], [SEP]) belong to the template; a
+    word without a vector is unknown."""
     pooled: bool
-    """Whether it counts: whether the vector is taken from its state."""
+    """Whether the pooling uses it."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class Inspection:
 
     pieces: tuple[Piece, ...]
     pooling: str
-    """How the states of what counts become one vector."""
+    """How the states of the pooled tokens become one vector."""
     limit: int | None
-    """Most tokens that the model reads, the template's among them; None: all."""
+    """Largest number of tokens that the model reads, template included. None: no limit."""
     cut_tokens: int
-    """Tokens of the sentence that the limit cuts off."""
+    """Number of tokens of the sentence that the limit cuts off."""
     cut: str
     """The text of those tokens."""
 
@@ -57,7 +57,7 @@ class Inspection:
 
 
 def inspect_text(model: SentenceTransformer, text: str) -> Inspection:
-    """Show how ``model`` tokenises ``text``, what it cuts, and which states become the vector."""
+    """Show how ``model`` tokenizes ``text``, what it cuts, and which states become the vector."""
     prompt = model.prompts.get(model.default_prompt_name or "") or ""
     first = model[0]
     if isinstance(first, WordEmbeddings):
@@ -69,11 +69,11 @@ def inspect_text(model: SentenceTransformer, text: str) -> Inspection:
     tokenizer = model.tokenizer
     if not getattr(tokenizer, "is_fast", False) or pooling_of(model) is None:
         raise UserError(
-            "only models of words, of static vectors, or with a fast tokeniser and a pooling module "
-            "can be inspected."
+            "this model cannot be inspected: it needs word vectors, static vectors, or a fast "
+            "tokenizer and a pooling module."
         )
-    asked = {"return_special_tokens_mask": True, "return_offsets_mapping": True}
-    features = model.preprocess([text], prompt=prompt, processing_kwargs={"text": asked})
+    requested = {"return_special_tokens_mask": True, "return_offsets_mapping": True}
+    features = model.preprocess([text], prompt=prompt, processing_kwargs={"text": requested})
     ids = features["input_ids"][0].tolist()
     special = features["special_tokens_mask"][0].tolist()
     ends = features["offset_mapping"][0, :, 1].tolist()
@@ -98,7 +98,7 @@ def _part(special: int, end: int, prompt_length: int) -> Part:
 
 
 def _pooled_positions(model: SentenceTransformer, features: dict[str, Any]) -> set[int]:
-    """The positions whose states the pooling takes; the encoder itself need not run."""
+    """The positions whose states are pooled; the encoder itself need not run."""
     for module in model:
         if isinstance(module, MultiVectorMask):
             features = module(dict(features))
@@ -109,11 +109,11 @@ def _pooled_positions(model: SentenceTransformer, features: dict[str, Any]) -> s
         positions = [i for i in positions if i >= features.get("prompt_length", 0)]
     modes = [module.pooling_mode] if isinstance(module.pooling_mode, str) else module.pooling_mode
     one = {"cls": positions[:1], "lasttoken": positions[-1:]}
-    return {place for mode in modes for place in one.get(mode, positions)}
+    return {position for mode in modes for position in one.get(mode, positions)}
 
 
 def _pooling(model: SentenceTransformer) -> str:
-    """The pooling in words: over tokens and, where several count, over layers."""
+    """The pooling in words: over tokens and, if there are several, over layers."""
     layers = ""
     for module in model:
         if isinstance(module, WeightedLayerPooling):
@@ -124,12 +124,16 @@ def _pooling(model: SentenceTransformer) -> str:
 
 
 def _inspect_words(model: SentenceTransformer, text: str) -> Inspection:
-    """A text as averaged word vectors see it: words with a vector count."""
-    tokenizer = model.tokenizer
-    words = list(tokenizer.get_vocab())
-    pieces = []
-    for word in text.split():
-        known = tokenizer.tokenize(word)
-        pieces.append(Piece(words[known[0]] if known else word, "sentence" if known else "unknown",
-                            bool(known)))  # fmt: skip
-    return Inspection(tuple(pieces), _pooling(model), model.max_seq_length, 0, "")
+    """A text as averaged word vectors see it: the first known words up to the limit are pooled."""
+    tokenizer, limit = model.tokenizer, model.max_seq_length
+    names = list(tokenizer.get_vocab())
+    words = text.split()
+    known = [tokenizer.tokenize(word) for word in words]
+    read = [i for i, ids in enumerate(known) if ids]
+    end = len(words) if limit is None or len(read) <= limit else read[limit]
+    pieces = tuple(
+        Piece(names[ids[0]], "sentence", True) if ids else Piece(word, "unknown", False)
+        for word, ids in zip(words[:end], known[:end], strict=True)
+    )
+    cut = sum(i >= end for i in read)
+    return Inspection(pieces, _pooling(model), limit, cut, " ".join(words[end:]))

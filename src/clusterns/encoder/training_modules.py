@@ -1,46 +1,110 @@
-"""A masked-LM head as a train-only module of a SentenceTransformer, for any family of encoders."""
+"""Modules that exist in training only: SimCSE's tanh head and the masked-LM head."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.base.modules import Module
+from sentence_transformers.base.modules import Dense, Module
 from torch import Tensor, nn
 from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
 from clusterns.console import log
-from clusterns.encoder.training_only import TrainingOnly
+from clusterns.encoder.load import with_modules
+from clusterns.encoder.speed import train_every_position
 from clusterns.errors import UserError
 
 # The library's label of a token that is not masked.
 NOT_MASKED = -100
 
 
-class MaskedLMHead(TrainingOnly, Module):
-    """The part of a masked-LM model that lies above its encoder.
+class TrainingModule:
+    """Base of the modules that exist in training only.
 
-    Given features that carry ``masked_lm_labels``, it adds ``masked_lm_loss``; others pass through.
-    The library's own masked-LM class runs, over the hidden states that the encoder has already
-    computed, so every family keeps its own head. A decoder tied to the word embeddings stays tied
-    by reference and is not a weight of this module.
+    They are modules of the model, not of the loss, so that the trainer wraps, clips and checkpoints
+    their weights like all others. In eval mode they are the identity, and the saved model does not
+    have them.
+    """
+
+    training: bool  # of the module
+    always_on = False
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the module is active, and not the identity."""
+        return self.training or self.always_on
+
+
+@contextmanager
+def training_modules_active(model: SentenceTransformer) -> Iterator[None]:
+    """Within the block, ``model`` computes training embeddings (after the head) in eval mode too."""
+    modules = [module for module in model if isinstance(module, TrainingModule)]
+    for module in modules:
+        module.always_on = True
+    try:
+        yield
+    finally:
+        for module in modules:
+            module.always_on = False
+
+
+def preserve_rng_state(device: torch.device) -> AbstractContextManager[None]:
+    """After the block, the random states of the CPU and of ``device`` are what they were before."""
+    if device.type == "cpu":
+        return torch.random.fork_rng(devices=[])
+    index = torch.accelerator.current_device_index() if device.index is None else device.index
+    return torch.random.fork_rng(devices=[index], device_type=device.type)
+
+
+def without_training_modules(model: SentenceTransformer) -> SentenceTransformer:
+    """The model for users: the same modules without the heads, all of them built in."""
+    train_every_position(model)
+    modules = [module for module in model if not isinstance(module, TrainingModule)]
+    return with_modules(model, modules, model_card_data=model.model_card_data)
+
+
+class TrainingHead(TrainingModule, Dense):
+    """SimCSE's head tanh(W h + b) after the pooling, with a (d, d) weight."""
+
+    def forward(self, features: dict[str, Tensor | Any]) -> dict[str, Tensor | Any]:
+        """Apply the head during training; leave the embedding as it is otherwise."""
+        return super().forward(features) if self.is_on else features
+
+
+def add_training_head(model: SentenceTransformer) -> None:
+    """Append a fresh head to ``model``."""
+    with model.truncate_embeddings(None):  # trained whole, truncated when it is used
+        width = model.get_embedding_dimension()
+    assert width is not None
+    model.append(TrainingHead(width, width).to(model.device))
+
+
+class MaskedLMHead(TrainingModule, Module):
+    """The part of a masked-LM model above its encoder, for any family of encoders.
+
+    Given features with ``masked_lm_labels``, it adds ``masked_lm_loss``; others pass through. The
+    library's own masked-LM class runs on the hidden states that the encoder has already computed,
+    so each family keeps its own head. A decoder tied to the word embeddings stays tied by reference
+    and is not a weight of this module.
     """
 
     def __init__(self, masked_lm: PreTrainedModel, embeddings: nn.Embedding | None = None) -> None:
         super().__init__()
-        setattr(masked_lm, masked_lm.base_model_prefix, _Computed())
+        setattr(masked_lm, masked_lm.base_model_prefix, _ComputedStates())
         decoder = masked_lm.get_output_embeddings()
         if masked_lm.config.tie_word_embeddings:
             masked_lm.set_output_embeddings(_TiedDecoder(decoder.bias, embeddings))
         self.masked_lm = masked_lm
 
     def forward(self, features: dict[str, Tensor | Any], **kwargs: Any) -> dict[str, Tensor | Any]:
-        """Add the mean masked-LM loss where labels are given; 0 where no token is masked."""
+        """Add the mean masked-LM loss where there are labels; 0 where no token is masked."""
         if "masked_lm_labels" in features:
-            # A head looks at each position on its own: only the masked ones go through it, in one
+            # A head looks at each position on its own, so only the masked ones go through it, as one
             # row. Logits of all positions would take more memory than the encoder.
             masked = features["masked_lm_labels"] != NOT_MASKED
             labels = features["masked_lm_labels"][masked]
@@ -65,8 +129,8 @@ class MaskedLMHead(TrainingOnly, Module):
         return cls.load_torch_weights(model_name_or_path, subfolder=subfolder, model=head)
 
 
-class _Computed(nn.Module):
-    """Stands where the encoder was, and returns what it has computed."""
+class _ComputedStates(nn.Module):
+    """Takes the place of the encoder and returns the states that it has computed."""
 
     hidden_states: Tensor | None = None
 
@@ -93,15 +157,15 @@ def add_masked_lm_head(model: SentenceTransformer, base: str) -> None:
     """Append the masked-LM head of the pretrained model ``base`` to ``model``, which encodes it."""
     try:
         masked_lm, loading = AutoModelForMaskedLM.from_pretrained(
-            base, dtype=torch.float32, output_loading_info=True
+            base, dtype=torch.float32, use_safetensors=True, output_loading_info=True
         )
     except (OSError, ValueError) as error:
         raise UserError(
-            f"masked_lm_weight: the base {base} cannot be a masked language model. Set it to 0."
+            f"masked_lm_weight: the base {base} has no masked language model. Set it to 0."
         ) from error
     encoder = masked_lm.base_model_prefix + "."
     if [key for key in loading["missing_keys"] if not key.startswith(encoder)]:
-        log(f"{base} has no masked-LM head of its own: it starts from random weights.")
+        log(f"{base} has no masked-LM head. Training starts from a random one.")
     transformer = model.transformers_model
     assert transformer is not None
     words = transformer.get_input_embeddings().num_embeddings

@@ -16,9 +16,8 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
-from clusterns.encoder.averages import averaged_encoder
-from clusterns.encoder.base import load_base
-from clusterns.encoder.inspection import Piece, inspect_text
+from clusterns.encoder.inspect import Piece, inspect_text
+from clusterns.encoder.load import averaged_encoder, load_base
 from clusterns.encoder.prompt import prompt_encoder
 from clusterns.errors import UserError
 
@@ -113,6 +112,16 @@ def test_word_vectors_show_which_words_they_know() -> None:
     assert seen.pooling == "mean"
 
 
+def test_words_beyond_the_limit_are_cut_and_not_pooled() -> None:
+    tokenizer = WhitespaceTokenizer(["pad", "one", "two"], stop_words=())
+    words = WordEmbeddings(tokenizer, torch.eye(3), max_seq_length=2)
+    model = SentenceTransformer(modules=[words, Pooling(3)])
+    seen = inspect_text(model, "one nine two ten one two")
+    assert [piece.token for piece in seen.pieces if piece.pooled] == ["one", "two"]
+    assert (seen.limit, seen.cut_tokens, seen.cut) == (2, 2, "one two")
+    assert model.encode("one nine two ten one two").tolist() == [0, 0.5, 0.5]
+
+
 def test_static_vectors() -> None:
     tokenizer = Tokenizer(WordLevel({"[UNK]": 0, "one": 1}, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = Whitespace()
@@ -123,5 +132,5 @@ def test_static_vectors() -> None:
 
 def test_a_model_without_a_pooling_is_refused(tiny_bert: Path) -> None:
     plain = load_base(str(tiny_bert), "mean")
-    with pytest.raises(UserError, match="can be inspected"):
+    with pytest.raises(UserError, match="cannot be inspected"):
         inspect_text(SentenceTransformer(modules=[plain[0]]), "one")

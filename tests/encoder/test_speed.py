@@ -1,8 +1,9 @@
-"""One position of the last layer gives the vectors and gradients of all of them."""
+"""The faster ways compute the same: dropout is dropout, and one position gives what all of them give."""
 
 from __future__ import annotations
 
 import copy
+import json
 from pathlib import Path
 
 import pytest
@@ -10,15 +11,103 @@ import torch
 import transformers
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Normalize
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import AutoTokenizer
 
-from clusterns.encoder.base import load_base, without_training_parts
-from clusterns.encoder.dropout import set_dropout
-from clusterns.encoder.first_position import train_every_position, train_first_position_only
+from clusterns.encoder.load import load_base
+from clusterns.encoder.speed import (
+    FastDropout,
+    has_dropout,
+    set_dropout,
+    train_every_position,
+    train_first_position_only,
+    use_fast_dropout,
+)
+from clusterns.encoder.training_modules import without_training_modules
 
 SENTENCES = ["A short one.", "A sentence that is a good deal longer than the others here.", "Two."]
 LIKE_BERT = ("bert", "roberta")
+
+
+@pytest.mark.parametrize("probability", [0.1, 0.5, 0.9])
+def test_drops_the_asked_share_and_keeps_the_mean(probability: float) -> None:
+    torch.manual_seed(0)
+    ones = torch.ones(1000, 301)
+    dropped = FastDropout(probability)(ones)
+    spread = (probability * (1 - probability) / ones.numel()) ** 0.5
+    assert (dropped == 0).float().mean().item() == pytest.approx(probability, abs=5 * spread)
+    kept = dropped[dropped != 0]
+    assert kept.unique().numel() == 1
+    assert kept[0].item() == pytest.approx(1 / (1 - probability), rel=1e-3)
+
+
+def test_neighbouring_cells_are_independent() -> None:
+    """Four cells share one draw of 64 bits: each pair of them is dropped together by chance only."""
+    torch.manual_seed(0)
+    zeros = (FastDropout(0.3)(torch.ones(100_000, 4)) == 0).double()
+    together = zeros.T @ zeros / len(zeros)
+    expected = torch.full((4, 4), 0.09, dtype=torch.double).fill_diagonal_(0.3)
+    assert torch.allclose(together, expected, atol=0.01)
+
+
+@pytest.mark.parametrize("cells", [1, 2, 3, 5])
+def test_odd_sizes(cells: int) -> None:
+    assert FastDropout(0.5)(torch.ones(cells)).shape == (cells,)
+
+
+def test_the_gradient_passes_where_the_value_does() -> None:
+    x = torch.randn(50, 7, requires_grad=True)
+    y = FastDropout(0.4)(x)
+    y.sum().backward()
+    assert x.grad is not None
+    assert torch.allclose(x.grad * x, y)
+
+
+def test_it_follows_the_random_state() -> None:
+    dropout, x = FastDropout(0.5), torch.randn(64)
+    state = torch.get_rng_state()
+    first, second = dropout(x), dropout(x)
+    torch.set_rng_state(state)
+    assert torch.equal(first, dropout(x))
+    assert not torch.equal(first, second)
+
+
+def test_all_or_nothing() -> None:
+    x = torch.randn(64)
+    assert FastDropout(0.0)(x) is x or torch.equal(FastDropout(0.0)(x), x)
+    assert torch.equal(FastDropout(0.5).eval()(x), x)
+    assert torch.equal(FastDropout(1.0)(x), torch.zeros(64))
+
+
+def test_a_model_keeps_its_rates_and_its_weights(tiny_bert: Path) -> None:
+    model = load_base(str(tiny_bert))
+    names = list(model.state_dict())
+    rates = [m.p for m in model.modules() if isinstance(m, nn.Dropout)]
+    use_fast_dropout(model)
+    changed = [m for m in model.modules() if isinstance(m, nn.Dropout)]
+    assert all(isinstance(module, FastDropout) for module in changed)
+    assert [module.p for module in changed] == rates
+    assert list(model.state_dict()) == names
+    assert has_dropout(model)
+    set_dropout(model, 0.0)
+    assert not has_dropout(model)
+
+
+def test_dropout_can_be_changed_for_every_family(tiny_base: Path, tmp_path: Path) -> None:
+    model = load_base(str(tiny_base), "mean").train()
+
+    def noise() -> float:
+        once, again = (embedded(model)["sentence_embedding"] for _ in range(2))
+        return float((once - again).detach().abs().max())
+
+    set_dropout(model, 0.5)
+    assert noise() > 0.01
+    set_dropout(model, 0.0)
+    assert noise() == 0
+    model.save_pretrained(str(tmp_path))
+    before, after = (json.loads((f / "config.json").read_text()) for f in (tiny_base, tmp_path))
+    rates = {key: value for key, value in before.items() if "dropout" in key}
+    assert {key: value for key, value in after.items() if "dropout" in key} == rates
 
 
 def embedded(model: SentenceTransformer) -> dict[str, Tensor]:
@@ -80,7 +169,7 @@ def test_eval_mode_gives_every_position(tiny_bert: Path) -> None:
     assert torch.equal(embedded(model)["token_embeddings"], before)
 
 
-@pytest.mark.parametrize("finish", [train_every_position, without_training_parts])
+@pytest.mark.parametrize("finish", [train_every_position, without_training_modules])
 def test_undone(tiny_bert: Path, finish: object) -> None:
     model = load_base(str(tiny_bert), "cls").train()
     train_first_position_only(model)
@@ -99,10 +188,3 @@ def test_the_attention_of_the_one_position_has_its_dropout(tiny_bert: Path) -> N
     model[0].model.encoder.layer[-1].attention.self.dropout.p = 0.5
     first, second = (embedded(model)["sentence_embedding"] for _ in range(2))
     assert not torch.allclose(first, second, atol=1e-3)
-
-
-def test_dropout_reaches_the_one_position(tiny_bert: Path) -> None:
-    model = load_base(str(tiny_bert), "cls").train()
-    train_first_position_only(model)
-    first, second = (embedded(model)["sentence_embedding"] for _ in range(2))
-    assert not torch.allclose(first, second)

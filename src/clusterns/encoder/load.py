@@ -1,0 +1,244 @@
+"""The only way to open a model: seeded, in the asked precision, from safetensors, never from a pickle.
+
+Everything is built from modules of Sentence Transformers, so that a saved model opens anywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast, get_args
+
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Module, Transformer
+from sentence_transformers.sentence_transformer.modules import Pooling, WeightedLayerPooling
+from tokenizers import Tokenizer
+from torch import nn
+from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+
+from clusterns.encoder.locate import (
+    check_model,
+    is_sentence_transformer,
+    resolve_base,
+    resolve_model,
+)
+from clusterns.encoder.settings import Average, DType, PoolingMode
+from clusterns.encoder.word_vectors import load_word_vectors
+from clusterns.errors import UserError
+
+# Half-precision weights would stay half otherwise, which is slow and less exact on a CPU.
+MODEL_KWARGS: dict[str, Any] = {"dtype": torch.float32, "use_safetensors": True}
+# The layers whose states are averaged; 0 is the static embeddings, 1 the output of the first layer.
+# What tables call "average of BERT" is embedding-last-avg; whitening uses first-last-avg.
+LAYERS = {"first-last-avg": (1, -1), "embedding-last-avg": (0, -1), "embedding-avg": (0,)}
+
+
+def load_model(
+    name: str,
+    pooling: str | None = None,
+    max_length: int | None = None,
+    device: str | None = None,
+    *,
+    dtype: DType = "float32",
+    prompt_name: str | None = None,
+    truncate_dim: int | None = None,
+) -> SentenceTransformer:
+    """Open MODEL for encoding.
+
+    Args:
+        name: a run folder, the folder or Hub name of a SentenceTransformer or of a plain
+            Transformers encoder, or a text file of word vectors.
+        pooling: pooling of a plain encoder; needed there, refused elsewhere.
+        max_length: number of tokens to read of each text. None: the model's own.
+        device: where to run. None: the best there is.
+        dtype: type of the weights and of the computation.
+        prompt_name: prompt to put before each text. None: the model's own default.
+        truncate_dim: dimensions to truncate embeddings to. None: the model's own.
+    """
+    if device is not None:
+        check_devices([device])
+    check_model(name, pooling)
+    if Path(name).is_file():
+        model = load_word_vectors(Path(name))
+    else:
+        model = _open(resolve_model(name), pooling, device)
+    if max_length is not None:
+        limit = position_limit(model)
+        if limit is not None and max_length > limit:
+            raise UserError(
+                f"--max-length {max_length}: {name} has positions for {limit} tokens only. Use at most "
+                f"{limit}."
+            )
+        model.max_seq_length = max_length
+    if prompt_name is not None:
+        if prompt_name not in model.prompts:
+            known = ", ".join(model.prompts) or "none"
+            raise UserError(f"--prompt-name {prompt_name}: the prompts of {name} are {known}.")
+        model.default_prompt_name = prompt_name
+    if truncate_dim is not None:
+        whole = model.get_embedding_dimension()
+        if whole is not None and truncate_dim > whole:
+            raise UserError(
+                f"--truncate-dim {truncate_dim}: the embeddings of {name} have {whole} dimensions."
+            )
+        model.truncate_dim = truncate_dim
+    return model.to(getattr(torch, dtype)).eval()
+
+
+def load_base(
+    name: str | None = None, pooling: PoolingMode = "auto", *, seed: int | None = 0
+) -> SentenceTransformer:
+    """Load a base as a SentenceTransformer in full precision.
+
+    A base that is a SentenceTransformer already keeps its pooling, normalization and prompts;
+    a plain encoder gets ``pooling`` ("auto": mean).
+
+    Args:
+        name: see :func:`clusterns.encoder.locate.resolve_base`.
+        pooling: auto, cls or mean.
+        seed: seeds weights that the checkpoint lacks (BERT's pooler, often). None: draw them from
+            PyTorch's generator as it is.
+    """
+    assert pooling in get_args(PoolingMode)
+    base = resolve_base(name)
+    if not is_sentence_transformer(base):
+        return _open(base, "mean" if pooling == "auto" else pooling, seed=seed)
+    model = _open(base, None, seed=seed)
+    if pooling != "auto" and pooling_of(model) != pooling:
+        raise UserError(
+            f"pooling={pooling} does not fit the base {base}, a SentenceTransformer with "
+            f"{pooling_of(model) or 'no'} pooling, which is kept. Leave pooling at auto."
+        )
+    return model
+
+
+def averaged_encoder(name: str | None, average: Average) -> SentenceTransformer:
+    """A base with its token states averaged; only the encoder of a SentenceTransformer is used.
+
+    Args:
+        name: see :func:`clusterns.encoder.locate.resolve_base`.
+        average: cls and lasttoken take one token's last state, mean and max pool the last states of
+            all tokens; the others average over tokens and layers (``LAYERS``).
+    """
+    encoder = load_base(name)[0]
+    if not isinstance(encoder, Transformer):
+        raise UserError(
+            f"base {name} begins with a {type(encoder).__name__}, which has no token states to "
+            "average. Name a Transformers encoder."
+        )
+    return SentenceTransformer(modules=[encoder, *pooling_modules(encoder, average)])
+
+
+def load_tokenizer(name: str | None) -> PreTrainedTokenizerBase:
+    """The tokenizer of a base."""
+    base = resolve_base(name)
+    if not is_sentence_transformer(base):
+        with _load_errors(base):
+            return AutoTokenizer.from_pretrained(base)
+    found = _open(base, None).tokenizer
+    # A model of static vectors has the bare tokenizer of the library below, and cuts nothing.
+    if isinstance(found, Tokenizer):
+        return PreTrainedTokenizerFast(tokenizer_object=found, model_max_length=math.inf)
+    return found
+
+
+def _open(
+    place: str, pooling: str | None, device: str | None = None, seed: int | None = 0
+) -> SentenceTransformer:
+    """A SentenceTransformer as it is, or a plain encoder with a pooling."""
+    # With a fixed seed, each load gives the weights that a checkpoint lacks the same values, and
+    # the model the same fingerprint.
+    with _load_errors(place), torch.random.fork_rng(devices=[], enabled=seed is not None):
+        if seed is not None:
+            torch.manual_seed(seed)
+        if pooling is None:
+            return SentenceTransformer(place, device=device, model_kwargs=dict(MODEL_KWARGS))
+        encoder = Transformer(place, model_kwargs=dict(MODEL_KWARGS))
+        modules = [encoder, *pooling_modules(encoder, pooling)]
+        return SentenceTransformer(modules=modules, device=device)
+
+
+@contextmanager
+def _load_errors(place: str) -> Iterator[None]:
+    """Turn what the libraries say about a broken model into one sentence."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise UserError(f"cannot load the model {place}: {reason}") from error
+
+
+def pooling_modules(encoder: Transformer, average: str) -> list[Module]:
+    """The modules behind ``encoder`` that turn its states into one vector."""
+    dimension = encoder.get_embedding_dimension()
+    layers = LAYERS.get(average)
+    if layers is None:
+        return [Pooling(dimension, average)]
+    config = encoder.model.config
+    config.output_hidden_states = True
+    weights = torch.zeros(config.num_hidden_layers + 1)
+    weights[list(layers)] = 1
+    over_layers = WeightedLayerPooling(
+        dimension,
+        config.num_hidden_layers,
+        layer_start=0,
+        layer_weights=torch.nn.Parameter(weights),
+    )
+    return [over_layers, Pooling(dimension, "mean")]
+
+
+def pooling_of(model: SentenceTransformer) -> str | None:
+    """The pooling mode of a model, or None if it has no pooling module."""
+    for module in model:
+        if isinstance(module, Pooling):
+            mode = module.pooling_mode
+            return mode if isinstance(mode, str) else "+".join(mode)
+    return None
+
+
+def position_table(encoder: Module) -> nn.Embedding | None:
+    """The table of position embeddings, or None if positions are relative or rotary."""
+    embeddings = getattr(getattr(encoder, "model", None), "embeddings", None)
+    return cast(nn.Embedding | None, getattr(embeddings, "position_embeddings", None))
+
+
+def first_position(encoder: Module) -> int:
+    """The first position id: RoBERTa and its kin start behind that of the padding."""
+    table = position_table(encoder)
+    return 0 if table is None or table.padding_idx is None else table.padding_idx + 1
+
+
+def position_limit(model: SentenceTransformer) -> int | None:
+    """The largest number of tokens that ``model`` has positions for, or None if there is no limit."""
+    table = position_table(model[0])
+    return None if table is None else table.num_embeddings - first_position(model[0])
+
+
+def with_modules(
+    model: SentenceTransformer, modules: Sequence[nn.Module], **changes: Any
+) -> SentenceTransformer:
+    """A model of other modules that keeps the prompts, similarity and truncation of ``model``.
+
+    ``changes`` are arguments of SentenceTransformer.
+    """
+    kept = {
+        "device": str(model.device),
+        "prompts": model.prompts,
+        "default_prompt_name": model.default_prompt_name,
+        "similarity_fn_name": model.similarity_fn_name,
+        "truncate_dim": model.truncate_dim,
+    }
+    return SentenceTransformer(modules=list(modules), **{**kept, **changes})
+
+
+def check_devices(names: Sequence[str]) -> list[str]:
+    """Refuse devices that this machine does not have."""
+    for name in names:
+        try:
+            torch.zeros(1, device=name).item()  # which "meta" cannot
+        except (RuntimeError, AssertionError) as error:
+            raise UserError(f"--device {name}: {str(error).splitlines()[0]}") from error
+    return list(names)
