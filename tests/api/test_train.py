@@ -254,15 +254,13 @@ def test_pairs_with_columns_are_found_again_from_anywhere(
         plan_training(corpus, dev="pairs.tsv:2,3,7")
 
 
-def test_a_judge_and_a_parser_are_found_again_from_anywhere(
+def test_a_judge_and_word_vectors_are_found_again_from_anywhere(
     tmp_path: Path, tiny_bert: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own").mkdir()
-    named = {"judge": "own", "parts": ["soft_negative"], "soft_parser": "en_core_web_sm"}
-    plan = plan_training(corpus, base=tiny_bert, method="dclr", settings=named)
+    plan = plan_training(corpus, base=tiny_bert, method="dclr", settings={"judge": "own"})
     assert plan.recipe.judge == str(tmp_path / "own")  # type: ignore[attr-defined]
-    assert plan.recipe.soft_parser == "en_core_web_sm"  # type: ignore[attr-defined]
     plan = plan_training(corpus, base=tiny_bert, method="dclr")
     assert plan.recipe.judge == ""  # type: ignore[attr-defined]
     (tmp_path / "vectors.txt").write_text("a 1 2")

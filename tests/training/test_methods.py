@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from clusterns.methods.method import Context, Method
 from clusterns.methods.recipe import Recipe
 from clusterns.training.build import build_collator, build_loss, build_model
 from clusterns.training.callbacks import read_metrics
-from clusterns.training.fitted import fit_once
 from clusterns.training.folder import RunFolder
 from clusterns.training.run import train
 from tests.helpers.models import Scripted, short_texts, small_recipe
@@ -103,34 +101,6 @@ def test_the_momentum_encoder_starts_as_a_copy_that_shares_nothing(
             parameter.mul_(1.5)
     assert not torch.allclose(vectors(model), first, atol=1e-2)
     assert torch.equal(vectors(slow), first)
-
-
-def test_negations_of_a_parse_are_made_once_and_are_the_third_view(
-    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made: list[str] = []
-
-    class Parsed:
-        def __init__(self, model: str) -> None:
-            assert model == "a-parser"
-
-        def many(self, sentences: Iterable[str]) -> Iterator[str]:
-            for sentence in sentences:
-                made.append(sentence)
-                yield f"king {sentence}"
-
-    monkeypatch.setattr("clusterns.views.parsed_negation.ParsedNegation", Parsed)
-    chosen = small_recipe(tiny_bert, method="sncse", pooling="auto", soft_parser="a-parser")
-    model, corpus = build_model(chosen), short_texts(8)
-    for _ in range(2):
-        fit_once(chosen, model, corpus * 2, tmp_path / "fit", quiet=True)
-    assert sorted(made) == sorted(set(corpus))
-    batch = build_collator(chosen, model, tmp_path / "fit")([{"text": text} for text in corpus])
-    third = batch["view3_input_ids"][~batch["view3_special_tokens_mask"].bool()]
-    expected = model.tokenizer(
-        [f"king {text}." for text in corpus], add_special_tokens=False
-    )["input_ids"]  # fmt: skip
-    assert third.tolist() == [token for row in expected for token in row]
 
 
 class ToTarget(Part):

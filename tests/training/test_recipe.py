@@ -103,3 +103,12 @@ def test_a_run_from_before_the_last_step_was_kept_still_chooses_by_the_label_fre
     (tmp_path / "mine.yaml").write_text("dev: none\n")
     assert load_recipe(str(tmp_path / "mine.yaml")).keeps_last_step
     assert not load_recipe("default", {"dev": "stsb"}).keeps_last_step
+
+
+def test_a_retired_setting_of_an_older_run_is_read_if_it_was_at_its_default(tmp_path: Path) -> None:
+    file = tmp_path / "recipe.yaml"
+    file.write_text("method: sncse\nsoft_parser: ''\n")
+    assert load_recipe(str(file)).method == "sncse"
+    file.write_text("method: sncse\nsoft_parser: en_core_web_sm\n")
+    with pytest.raises(UserError, match="no setting 'soft_parser'"):
+        load_recipe(str(file))

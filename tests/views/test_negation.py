@@ -1,19 +1,17 @@
 from __future__ import annotations
 
-import os
-import sys
-from pathlib import Path
+import random
 
 import pytest
+from transformers import AutoTokenizer
 
-from clusterns.errors import UserError
-from clusterns.views.kept_negations import KeptNegations, keep_negations
-from clusterns.views.negation import negate
-from clusterns.views.parsed_negation import ParsedNegation
-from clusterns.views.verbs import REGULAR, Form, forms_of
+from clusterns.encoder.locate import minibert_folder
+from clusterns.views.lexicon import _LEXICON, Form, forms_of
+from clusterns.views.negation import FullStop, Negation, negate
+from clusterns.views.prompting import templated_tokenizer
+from clusterns.views.template import Template
 
-# The rules and the parse agree on these.
-COMMON = [
+NEGATED = [
     ("A man is playing a guitar.", "A man is not playing a guitar."),
     ("Two dogs are running through the snow.", "Two dogs are not running through the snow."),
     ("The children were sleeping.", "The children were not sleeping."),
@@ -114,10 +112,6 @@ COMMON = [
     ("John's car broke.", "John's car did not break."),
     ("Film stars attend the event.", "Film stars do not attend the event."),
     ("The film stars Tom Hanks.", "The film does not star Tom Hanks."),
-]
-
-# A parse is wrong here, or tells names from other words.
-RULES_ONLY = [
     ("A woman and a child push strollers.", "A woman and a child do not push strollers."),
     ("The man who is here left.", "The man who is here did not leave."),
     ("Why is the sky blue?", "Why is the sky not blue?"),
@@ -126,7 +120,7 @@ RULES_ONLY = [
 ]
 
 
-@pytest.mark.parametrize(("sentence", "negation"), COMMON + RULES_ONLY)
+@pytest.mark.parametrize(("sentence", "negation"), NEGATED)
 def test_rules(sentence: str, negation: str) -> None:
     assert negate(sentence) == negation
 
@@ -154,52 +148,33 @@ def test_words_in_ed_that_are_no_verbs() -> None:
 
 
 def test_lexicon_has_no_verb_twice() -> None:
-    assert len(REGULAR.split()) == len(set(REGULAR.split()))
+    assert len(_LEXICON["regular"].split()) == len(set(_LEXICON["regular"].split()))
 
 
-@pytest.fixture(scope="module")
-def parsed_negation() -> ParsedNegation:
-    pytest.importorskip("spacy", reason="needs spaCy: pip install clusterns[parse]")
-    folder = os.environ.get("CLUSTERNS_SPACY_MODEL")
-    if not folder:
-        pytest.skip("needs an English spaCy model: set CLUSTERNS_SPACY_MODEL to its folder")
-    return ParsedNegation(folder)
+GENERATOR = random.Random(0)
 
 
-def test_parse(parsed_negation: ParsedNegation) -> None:
-    sentences, negations = zip(*COMMON, strict=True)
-    assert list(parsed_negation.many(sentences)) == list(negations)
-    assert parsed_negation(sentences[0]) == negations[0]
-    assert parsed_negation("") == "Not"
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A man eats", "A man eats."),
+        ("Who eats?", "Who eats?"),
+        ("Go! ", "Go!."),  # as at test: the rule is PromptBERT's
+        ('"Yes"', '"Yes"'),
+    ],
+)
+def test_a_full_stop_where_there_is_none(text: str, expected: str) -> None:
+    assert FullStop()(text, GENERATOR) == expected
 
 
-def test_a_parse_needs_spacy_and_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "spacy", None)
-    with pytest.raises(UserError, match="needs spaCy: pip install"):
-        ParsedNegation("anything")
+def test_the_full_stop_is_where_the_model_has_it_at_test() -> None:
+    tokenizer = AutoTokenizer.from_pretrained(minibert_folder())
+    template = Template("{sentence} means {mask}.")
+    test, training = (templated_tokenizer(tokenizer, template, full_stop=f) for f in (True, False))
+    for end in ("", ".", "?", "!", ",", ")", "'", '"', " ", ". ", "\n"):
+        text = f"A man eats{end}"
+        assert training(FullStop()(text, GENERATOR)).input_ids == test(text).input_ids, end
 
 
-def test_a_model_that_is_not_there() -> None:
-    pytest.importorskip("spacy", reason="needs spaCy: pip install clusterns[parse]")
-    with pytest.raises(UserError, match="cannot load the spaCy model 'no/such/model'"):
-        ParsedNegation("no/such/model")
-
-
-def test_negations_are_kept(tmp_path: Path) -> None:
-    path = tmp_path / "negations.arrow"
-    sentences = ["He sleeps.", "She is here.", "He sleeps."]
-    asked: list[str] = []
-
-    def many(texts: object) -> list[str]:
-        asked.extend(texts)  # type: ignore[arg-type]
-        return [negate(text) for text in asked]
-
-    keep_negations(path, sentences, many, quiet=True)
-    assert sorted(asked) == ["He sleeps.", "She is here."]
-    kept = KeptNegations(path)
-    assert kept("He sleeps.") == "He does not sleep."
-    assert kept("She is here.") == "She is not here."
-    with pytest.raises(UserError, match="has no negation of 'A new one.'"):
-        kept("A new one.")
-    keep_negations(path, ["another text"], many, quiet=True)
-    assert len(asked) == 2, "what is kept is not computed again"
+def test_a_negated_sentence_ends_in_a_full_stop() -> None:
+    assert Negation()("The man is eating", GENERATOR) == "The man is not eating."

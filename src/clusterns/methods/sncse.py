@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from pydantic import Field, model_validator
 
@@ -12,21 +12,17 @@ from clusterns.errors import UserError
 from clusterns.methods.method import Context, Method
 from clusterns.methods.recipe import Recipe
 from clusterns.methods.registry import method, part
+from clusterns.views.negation import FullStop, Negation
 from clusterns.views.settings import CROPPED
-from clusterns.views.text_steps import FullStop, KeptNegation, Negation
 from clusterns.views.view import View
 
 if TYPE_CHECKING:
     from clusterns.losses.third_view import SoftNegatives
 
-NEGATIONS = "negations.arrow"
-
 
 @part("soft_negative")
 class SoftNegativeSettings(Recipe):
     """The negated sentence, held a little below the positive by a margin (SNCSE). English only."""
-
-    places: ClassVar[tuple[str, ...]] = ("soft_parser",)
 
     soft_weight: float = Field(1e-3, ge=0)
     """Weight of the soft negatives' margin loss (lambda)."""
@@ -34,8 +30,6 @@ class SoftNegativeSettings(Recipe):
     """A soft negative stays at least this far below the positive's similarity (alpha)."""
     soft_beta: float = Field(0.3, ge=0, le=2)
     """And at most this far below it (beta)."""
-    soft_parser: str = ""
-    """A spaCy model of English (folder or name) that tells what to negate. Empty: by rules."""
 
     @model_validator(mode="after")
     def _sentences_are_whole(self) -> SoftNegativeSettings:
@@ -60,19 +54,7 @@ class SoftNegativeSettings(Recipe):
         """The negated sentence, in the positive's template."""
         if any(view.preprocess is None for view in views[2:]):
             raise UserError("soft_negative brings a third view of each sentence, and there is one.")
-        kept = folder / NEGATIONS if folder is not None and self.soft_parser else None
-        step = KeptNegation(str(kept)) if kept is not None and kept.is_file() else Negation()
-        return (*views[:2], replace(views[1], text=step, tokens=None), *views[2:])
-
-    def fit(self, context: Context) -> None:
-        """Negate the corpus by its parse, once."""
-        if self.soft_parser and context.folder is not None:
-            from clusterns.views.kept_negations import keep_negations
-            from clusterns.views.parsed_negation import ParsedNegation
-
-            path = context.folder / NEGATIONS
-            negate = ParsedNegation(self.soft_parser).many
-            keep_negations(path, context.texts, negate, quiet=context.quiet)
+        return (*views[:2], replace(views[1], text=Negation(), tokens=None), *views[2:])
 
 
 @method

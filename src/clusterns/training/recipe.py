@@ -18,6 +18,8 @@ from clusterns.settings import as_number, parse_value, validated
 __all__ = ["Recipe", "load_recipe", "parse_changes", "recipe_names"]
 
 DEFAULT_RECIPE, MINIBERT_RECIPE = "default", "minibert"
+# Settings of earlier versions, with the values that older recipes hold and that mean what is done today.
+RETIRED = [("soft_parser", "")]
 
 
 def recipe_names() -> list[str]:
@@ -108,7 +110,9 @@ def _read(name_or_file: str) -> dict[str, Any]:
 
 
 def _of_older_run(values: dict[str, Any]) -> dict[str, Any]:
-    """The recipe of a run from before there was ``checkpoint``: its dev=none chose by the label-free score."""
+    """A recipe that an earlier version resolved, in the settings of today."""
+    values = {key: value for key, value in values.items() if (key, value) not in RETIRED}
+    # Before there was ``checkpoint``, dev=none chose the step by the label-free score.
     is_older_run = {"dev", "heldout", "patience"} <= values.keys() and "checkpoint" not in values
     if is_older_run and values["dev"] == "none":
         return {**values, "dev": "label-free"}

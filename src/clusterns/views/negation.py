@@ -1,20 +1,18 @@
 """The opposite of an English sentence by rules, for methods that contrast a sentence with it.
 
-From left to right, the first that applies (SNCSE's order): a "not" that is there goes; after an
-auxiliary comes "not"; so it does after the main clause's form of be; its finite verb becomes "do
-not", "does not" or "did not" with the lemma; and a text without a verb gets "Not" in front.
-
-No parser is needed: :mod:`clusterns.views.sentence` tells the verbs by a short lexicon and by what
-stands around a word. :mod:`clusterns.views.parsed_negation` asks a dependency parse instead.
+From left to right, the first rule that applies wins (SNCSE's order): an existing "not" is removed;
+an auxiliary gets "not"; so does the main clause's form of be; its finite verb becomes "do not",
+"does not" or "did not" with the lemma; and a text without a verb gets "Not" in front.
 """
 
 from __future__ import annotations
 
+import random
 import re
+from dataclasses import dataclass
 
-from clusterns.views.sentence import Sentence
-from clusterns.views.verbs import Form
-from clusterns.views.word_classes import (
+from clusterns.views.grammar import Sentence, Word
+from clusterns.views.lexicon import (
     ADVERBS,
     DETERMINERS,
     NEGATIONS,
@@ -25,23 +23,48 @@ from clusterns.views.word_classes import (
 )
 
 
+@dataclass(frozen=True)
+class FullStop:
+    """Text step: end a sentence that has no end of its own with a full stop."""
+
+    def __call__(self, text: str, generator: random.Random) -> str:
+        """End ``text``."""
+        return with_full_stop(text)
+
+
+@dataclass(frozen=True)
+class Negation:
+    """Text step: the opposite of a sentence, with its full stop."""
+
+    def __call__(self, text: str, generator: random.Random) -> str:
+        """Negate ``text``."""
+        return with_full_stop(negate(text))
+
+
+def with_full_stop(text: str) -> str:
+    """``text`` with a full stop where the tokenizer of a prompt-based model adds one at test time."""
+    text = text.strip()
+    return text if not text or text.endswith((".", "?", '"', "'")) else f"{text}."
+
+
 def negate(text: str) -> str:
     """The negation of ``text``; a negated sentence loses its "not"."""
     sentence = Sentence(text)
     for at in range(len(sentence.words)):
-        negated = _without_not(sentence, at) or _after_auxiliary(sentence, at)
-        negated = negated or _with_do(sentence, at)
-        if negated is not None:
-            return negated
-    first = sentence.lower(0)
-    return not_in_front(text, lower=first in DETERMINERS | PREPOSITIONS | SUBORDINATORS)
+        for rule in (_remove_not, _negate_auxiliary, _negate_verb):
+            if (negated := rule(sentence, at)) is not None:
+                return negated
+    text = text.strip()
+    if sentence.lower(0) in DETERMINERS | PREPOSITIONS | SUBORDINATORS:
+        text = text[:1].lower() + text[1:]
+    return f"Not {text}".strip()
 
 
-def _without_not(sentence: Sentence, at: int) -> str | None:
-    """The text without the negation at a place, if there is one."""
+def _remove_not(sentence: Sentence, at: int) -> str | None:
+    """The text without the negation at ``at``, if there is one."""
     word = sentence.words[at]
     if word.lower in NEGATIONS:
-        return removed(sentence.text, word.start, word.end)
+        return _without(sentence.text, word)
     plain = without_contracted_not(word.lower)
     if plain is None:
         return None
@@ -49,8 +72,8 @@ def _without_not(sentence: Sentence, at: int) -> str | None:
     return sentence.text[: word.start] + plain + sentence.text[word.end :]
 
 
-def _after_auxiliary(sentence: Sentence, at: int) -> str | None:
-    """The text with "not" behind the auxiliary or the main form of be at a place."""
+def _negate_auxiliary(sentence: Sentence, at: int) -> str | None:
+    """The text with "not" after the auxiliary or the main form of be at ``at``, if there is one."""
     if is_short_auxiliary(sentence.words[at].text):
         place = at
     elif sentence.is_auxiliary(at) or (sentence.is_copula(at) and not sentence.is_subordinate(at)):
@@ -59,47 +82,31 @@ def _after_auxiliary(sentence: Sentence, at: int) -> str | None:
         return None
     for after in range(at + 1, len(sentence.words)):
         if sentence.lower(after) in NEGATIONS:
-            return _without_not(sentence, after)
+            return _remove_not(sentence, after)
         if after > place and sentence.lower(after) not in ADVERBS:
             break
-    return with_not(sentence.text, sentence.words[place].end)
+    text, end = sentence.text, sentence.words[place].end
+    no = re.match(r"\s+no(?=\s)", text[end:], re.IGNORECASE)  # "no" is removed instead
+    return text[:end] + text[end + no.end() :] if no else f"{text[:end]} not{text[end:]}"
 
 
-def _with_do(sentence: Sentence, at: int) -> str | None:
-    """The text with "do not" for the main clause's finite verb, if it is at a place."""
+def _negate_verb(sentence: Sentence, at: int) -> str | None:
+    """The text with "do not" for the main clause's finite verb, if that is at ``at``."""
     form = sentence.finite_form(at)
     if form is None or sentence.is_subordinate(at):
         return None
-    word = sentence.words[at]
+    text, word = sentence.text, sentence.words[at]
     if sentence.lower(at + 1) in NEGATIONS | {"no"}:
-        after = sentence.words[at + 1]
-        return removed(sentence.text, after.start, after.end)
-    return with_do(sentence.text, word.start, word.end, form)
-
-
-def with_not(text: str, at: int) -> str:
-    """The text with "not" behind the place ``at``; a "no" that stands there goes instead."""
-    no = re.match(r"\s+no(?=\s)", text[at:], re.IGNORECASE)
-    return text[:at] + text[at + no.end() :] if no else f"{text[:at]} not{text[at:]}"
-
-
-def with_do(text: str, start: int, end: int, form: Form) -> str:
-    """The text with "do not" and the lemma for the finite verb from ``start`` to ``end``."""
+        return _without(text, sentence.words[at + 1])
     do = {"base": "do", "third": "does"}.get(form.kind, "did")
-    do = do.capitalize() if text[start].isupper() and not text[:start].strip() else do
-    return f"{text[:start]}{do} not {form.lemma}{text[end:]}"
+    do = do.capitalize() if word.text[0].isupper() and not text[: word.start].strip() else do
+    return f"{text[: word.start]}{do} not {form.lemma}{text[word.end :]}"
 
 
-def removed(text: str, start: int, end: int) -> str:
-    """The text without a word; where it was the first, the next one takes its capital."""
-    before, after = text[:start].rstrip(), text[end:]
+def _without(text: str, word: Word) -> str:
+    """The text without a word; if it was the first, the next one takes its capital."""
+    before, after = text[: word.start].rstrip(), text[word.end :]
     if before:
         return before + after
     after = after.lstrip()
-    return after[:1].upper() + after[1:] if text[start].isupper() else after
-
-
-def not_in_front(text: str, *, lower: bool) -> str:
-    """ "Not" before a text, whose first letter loses its capital with ``lower``."""
-    text = text.strip()
-    return f"Not {text[:1].lower() if lower else text[:1]}{text[1:]}".strip()
+    return after[:1].upper() + after[1:] if word.text[0].isupper() else after

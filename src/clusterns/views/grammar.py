@@ -1,9 +1,11 @@
-"""Which word of an English sentence is its verb, as far as the words around it tell."""
+"""English grammar by rules: which word of a sentence is its verb, as far as the words around it tell."""
 
 from __future__ import annotations
 
-from clusterns.views.verbs import Form, forms_of
-from clusterns.views.word_classes import (
+import re
+from dataclasses import dataclass
+
+from clusterns.views.lexicon import (
     AUXILIARIES,
     BE,
     CONJUNCTIONS,
@@ -19,25 +21,73 @@ from clusterns.views.word_classes import (
     PREPOSITIONS,
     QUANTIFIERS,
     QUESTION_WORDS,
+    QUOTES,
     RELATIVE,
     SINGULAR,
     SUBJECTS,
     SUBORDINATORS,
+    Form,
+    forms_of,
     is_adverb,
     is_gerund,
     is_participle,
     is_plural,
     is_short_auxiliary,
     kinds_of,
-)
-from clusterns.views.words import Words
+)  # fmt: skip
+
+_WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 
 
-class Sentence(Words):
-    """Words, and what can be told of their verbs."""
+@dataclass(frozen=True)
+class Word:
+    """A word or a punctuation mark, and where it starts in the text."""
+
+    text: str
+    start: int
+
+    @property
+    def end(self) -> int:
+        """The position after the word."""
+        return self.start + len(self.text)
+
+    @property
+    def lower(self) -> str:
+        """The word as the lexicon has it."""
+        return self.text.lower().replace("’", "'")
+
+
+class Sentence:
+    """The words of a sentence, and what they tell about its verbs.
+
+    Methods take the index of a word. An index out of range stands for an empty word.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.words = [Word(match.group(), match.start()) for match in _WORD.finditer(text)]
+        self.is_question = text.rstrip().rstrip("\"'”’) ").endswith("?")
+
+    def lower(self, at: int) -> str:
+        """The word in lower case."""
+        return self.words[at].lower if 0 <= at < len(self.words) else ""
+
+    def next(self, at: int) -> int:
+        """The next word that is not an adverb."""
+        at += 1
+        while is_adverb(self.lower(at)):
+            at += 1
+        return at
+
+    def previous(self, at: int) -> int:
+        """The previous word that is neither an adverb nor a quotation mark."""
+        at -= 1
+        while at >= 0 and (is_adverb(self.lower(at)) or self.lower(at) in QUOTES):
+            at -= 1
+        return at
 
     def is_auxiliary(self, at: int) -> bool:
-        """Whether the word serves another verb: a modal always, be, have and do with one."""
+        """Whether the word is an auxiliary: modals always are; be, have and do are if another verb follows."""
         word = self.lower(at)
         if word not in AUXILIARIES or self._is_noun(at) or self.lower(at - 1) == "to":
             return False
@@ -55,7 +105,7 @@ class Sentence(Words):
         return self.lower(at) in BE
 
     def is_inverted(self, at: int) -> bool:
-        """Whether the subject stands behind the verb, as in questions."""
+        """Whether the subject follows the verb, as in questions."""
         before, after = self.lower(at - 1), self.lower(at + 1)
         if after in SUBJECTS - {"that", "there"}:
             opens = at == 0 or not before.isalpha() or before in QUESTION_WORDS | CONJUNCTIONS
@@ -66,12 +116,12 @@ class Sentence(Words):
         return at == 0 or (self._asks(at) and not self._goes_with(self.lower(at), self.next(at)))
 
     def _asks(self, at: int) -> bool:
-        """Whether a question word opens the clause of the verb at ``at``."""
+        """Whether the clause of this verb starts with a question word."""
         start = max((i for i in range(at) if self.lower(i) == ","), default=-1) + 1
         return bool({self.lower(start), self.lower(start + 1)} & QUESTION_WORDS)
 
     def end_of_subject(self, at: int) -> int:
-        """The place behind which "not" goes: the verb, or in a question its subject."""
+        """The word that "not" follows: the verb, or in a question its subject."""
         if not self.is_inverted(at):
             return at
         if self.lower(at + 1) in SUBJECTS - {"this", "these", "those"}:
@@ -86,12 +136,12 @@ class Sentence(Words):
             if self.lower(place) in DETERMINERS | PREPOSITIONS - {"of"}:
                 return place - 1
             if not self.lower(place)[0].isalnum():
-                # Nothing told where the subject ends: the last word is what is said of it.
+                # Nothing shows where the subject ends: the last word is the predicate.
                 return place - 2 if place - 2 >= begin else at
         return at
 
     def _served_verb(self, at: int) -> int | None:
-        """The place of the verb that an auxiliary before its subject serves, if it has one."""
+        """The full verb of an auxiliary that comes before its subject, if there is one."""
         is_noun_phrase = self.lower(at + 1) in DETERMINERS
         stops = CONJUNCTIONS | SUBORDINATORS - PREPOSITIONS
         if self.lower(at) in BE and self.lower(at - 1) in {"who", "what", "which"}:
@@ -106,7 +156,7 @@ class Sentence(Words):
         return None
 
     def _goes_with(self, auxiliary: str, at: int) -> bool:
-        """Whether the word at ``at`` can be the verb that ``auxiliary`` serves."""
+        """Whether the word can be the full verb of ``auxiliary``."""
         word = self.lower(at)
         if self.lower(at - 1) in DETERMINERS | PREPOSITIONS:
             return False
@@ -115,7 +165,7 @@ class Sentence(Words):
         return is_participle(word) or (auxiliary in BE and is_gerund(word))
 
     def _is_noun(self, at: int) -> bool:
-        """Whether a word that looks like a modal is none: May, Will, a can, the might."""
+        """Whether a word that looks like a modal is a noun: May, Will, a can, the might."""
         word, before = self.words[at], self.lower(at - 1)
         if word.lower not in MODALS:
             return False
@@ -127,7 +177,7 @@ class Sentence(Words):
         return word.lower in {"may", "will"} and not opens
 
     def finite_form(self, at: int) -> Form | None:
-        """The finite form of a full verb that the word is, or None."""
+        """The finite form of a full verb, or None if the word is not one."""
         word, kinds = self.words[at], {form.kind: form for form in forms_of(self.lower(at))}
         if at == 0:
             kinds |= {"base": Form("be", "base")} if word.lower == "be" else {}
@@ -154,7 +204,7 @@ class Sentence(Words):
         return None
 
     def _is_imperative(self) -> bool:
-        """Whether a sentence that begins with a verb is a command."""
+        """Whether a sentence that starts with a verb is a command."""
         after = self.lower(1)
         if self.is_question or after in {"and", "or"} | AUXILIARIES:
             return False
@@ -166,7 +216,7 @@ class Sentence(Words):
         return not is_compound and not any(word.lower in AUXILIARIES for word in self.words)
 
     def _is_plural_noun(self, at: int) -> bool:
-        """Whether a word in -s behind a noun is a noun too: the next one tells."""
+        """Whether a word in -s after a noun is a noun too, judging by the next word."""
         after = self.lower(self.next(at))
         if after in AUXILIARIES | {"and", "or", ","} or kinds_of(after) & {"base", "past"}:
             return True
@@ -178,7 +228,7 @@ class Sentence(Words):
         return word in PLURAL or is_plural(word) or (joined and word not in SINGULAR)
 
     def _is_reduced_clause(self, at: int) -> bool:
-        """Whether a past is a participle: its clause has another finite verb further on."""
+        """Whether a past form is a participle: its clause has another finite verb further on."""
         word, after = self.lower(at), self.lower(at + 1)
         certain = self.lower(self.previous(at)) in SUBJECTS | {"who"}
         has_object = after in DETERMINERS | OBJECTS or self._is_name(at + 1)
@@ -204,7 +254,7 @@ class Sentence(Words):
         return False
 
     def is_subordinate(self, at: int) -> bool:
-        """Whether the clause of the verb at ``at`` hangs on another one, which comes later."""
+        """Whether the clause of this verb depends on a clause that comes later."""
         for before in range(at - 1, -1, -1):
             word = self.lower(before)
             if word in CONJUNCTIONS - {"or", "and"}:
@@ -212,7 +262,7 @@ class Sentence(Words):
             if word in {"what", "whatever", "whoever"} and before == 0:
                 return not self.is_question and self._finite_verb_follows(at)
             if word in RELATIVE and before > 0:
-                # The first verb behind "who" is that of its clause, the next one the main one.
+                # The first verb after "who" belongs to its clause, the next one to the main clause.
                 earlier = any(self._is_finite(i) for i in range(before + 1, at))
                 return not earlier and self._finite_verb_follows(at)
             if word in SUBORDINATORS - RELATIVE and (before == 0 or self.lower(before - 1) == ","):
