@@ -13,11 +13,12 @@ if "GOMP_SPINCOUNT" not in os.environ:
 
 if TYPE_CHECKING:
     from clusterns.api.adapt import adapt as adapt
-    from clusterns.api.encode import encode as encode
     from clusterns.api.evaluate import evaluate as evaluate
-    from clusterns.api.search import search as search
     from clusterns.api.train import train as train
+    from clusterns.commands.encode import encode as encode
+    from clusterns.commands.explore import explore as explore
     from clusterns.commands.inspect import inspect as inspect
+    from clusterns.commands.search import search as search
     from clusterns.encoder.load import load_base as load_base
     from clusterns.losses.cluster_ns import ClusterNSLoss as ClusterNSLoss
     from clusterns.losses.contrastive import ContrastiveLoss as ContrastiveLoss
@@ -28,11 +29,12 @@ _HOMES = {
     "ContrastiveLoss": "clusterns.losses.contrastive",
     "ContrastiveTrainer": "clusterns.training.trainer",
     "adapt": "clusterns.api.adapt",
-    "encode": "clusterns.api.encode",
+    "encode": "clusterns.commands.encode",
     "evaluate": "clusterns.api.evaluate",
+    "explore": "clusterns.commands.explore",
     "inspect": "clusterns.commands.inspect",
     "load_base": "clusterns.encoder.load",
-    "search": "clusterns.api.search",
+    "search": "clusterns.commands.search",
     "train": "clusterns.api.train",
 }
 __all__ = [
@@ -42,6 +44,7 @@ __all__ = [
     "adapt",
     "encode",
     "evaluate",
+    "explore",
     "inspect",
     "load_base",
     "search",

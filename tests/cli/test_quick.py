@@ -88,7 +88,7 @@ REFUSALS = [
     (["recipes", "none"], "none"),
     (["quickstart", "--output", "corpus.txt"], "is a file"),
     (["quickstart", "--set", "no_such=1"], "no_such"),
-    (["encode", "minibert", "--output", "out"], "name the text as well"),
+    (["encode", "minibert", "--output", "out"], "Missing argument 'CORPUS'"),
     (["encode", "minibert", "corpus.txt"], "--output"),
     (["encode", "minibert", "corpus.txt", "--output", "out"], "--pooling"),
     (["encode", "none", "corpus.txt", "--output", "out"], "'none' is not a run folder"),

@@ -12,21 +12,21 @@ from clusterns.cli.adapt import adapt
 from clusterns.cli.common import common
 from clusterns.cli.compare import compare
 from clusterns.cli.data import data
-from clusterns.cli.encode import encode
 from clusterns.cli.evaluate import evaluate
-from clusterns.cli.explore import explore
 from clusterns.cli.lab import lab
 from clusterns.cli.methods import methods
 from clusterns.cli.quickstart import quickstart
 from clusterns.cli.report import report
-from clusterns.cli.search import search
 from clusterns.cli.similar import similar
 from clusterns.cli.topics import topics
 from clusterns.cli.train import train
+from clusterns.commands.encode import EncodeCommand
+from clusterns.commands.explore import ExploreRequest
 from clusterns.commands.inspect import InspectCommand
 from clusterns.commands.recipes import RecipesCommand
 from clusterns.commands.request import Request, add_command
-from clusterns.console import is_verbose, log_error
+from clusterns.commands.search import SearchCommand
+from clusterns.console import is_verbose, log_error, quiet_libraries
 from clusterns.errors import UserError
 from clusterns.record import set_command
 
@@ -46,11 +46,11 @@ COMMANDS: dict[str, Any] = {
     "recipes": RecipesCommand,
     "evaluate": evaluate,
     "compare": compare,
-    "encode": encode,
-    "search": search,
+    "encode": EncodeCommand,
+    "search": SearchCommand,
     "similar": similar,
     "topics": topics,
-    "explore": explore,
+    "explore": ExploreRequest,
     "report": report,
     "inspect": InspectCommand,
 }
@@ -59,6 +59,15 @@ for name, command in COMMANDS.items():
         add_command(app, name, command)
     else:
         app.command(name)(common(command))
+
+
+@app.command(hidden=True)
+def request(name: str, json: str) -> None:
+    """Execute the request of a command, as a worker receives it."""
+    quiet_libraries()
+    COMMANDS[name].model_validate_json(json).execute()
+
+
 app.add_typer(data, name="data")
 app.add_typer(lab, name="lab")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
+from annotated_types import Ge, Le
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 
 from clusterns.commands.request import Cli, Request
@@ -27,7 +28,7 @@ def as_list(value: str | Path | Sequence[str | Path] | None) -> list[str]:
     return [str(value)] if isinstance(value, str | Path) else [str(each) for each in value]
 
 
-def parse_pairs(option: str) -> Callable[[Any], Any]:
+def parse_pairs(option: str, read: Callable[[str], Any] = parse_value) -> Callable[[Any], Any]:
     """A validator that reads ``KEY=VALUE`` texts of the command line; mappings pass."""
 
     def parse(value: Any) -> Any:
@@ -39,7 +40,7 @@ def parse_pairs(option: str) -> Callable[[Any], Any]:
             if not equals or not key.strip():
                 raise UserError(f"{option} {pair}: write KEY=VALUE.")
             try:
-                pairs[key.strip()] = parse_value(text)
+                pairs[key.strip()] = read(text)
             except yaml.YAMLError:
                 raise UserError(f"{option} {pair}: cannot read the value {text!r}.") from None
         return pairs
@@ -49,6 +50,10 @@ def parse_pairs(option: str) -> Callable[[Any], Any]:
 
 def _check_device(name: str | None) -> str | None:
     return None if name is None else check_device_name(name)
+
+
+def _check_devices(names: list[str]) -> list[str]:
+    return [check_device_name(name) for name in names]
 
 
 # One or several; a list of strings once validated, as as_list makes it.
@@ -73,6 +78,15 @@ Changes = Annotated[
     Cli(list[str], ("--set",), metavar="KEY=VALUE"),
 ]
 Device = Annotated[str | None, AfterValidator(_check_device)]
+Devices = Annotated[
+    str | Sequence[str], BeforeValidator(as_list), AfterValidator(_check_devices), Cli(list[str])
+]
+TopicCount = Annotated[
+    int | None,
+    Ge(1),
+    Le(1000),
+    Field(description="Number of topics. Default: chosen from the text."),
+]
 Json = Annotated[bool, Field(description="Print the result as JSON."), Cli(names=("--json",))]
 
 
@@ -84,15 +98,19 @@ class TextOptions(Request):
     file is then read as tab-separated columns."""
 
 
-class ModelOptions(Loading, Request):
+class EncoderOptions(Loading, Request):
     """Which model is opened, and how."""
 
     model: ModelName = Field(kw_only=False)
-
-    device: Device = None
-    """Device: cpu, cuda, cuda:1, mps, ... Default: the best one available."""
 
     @property
     def loading(self) -> Loading:
         """The options that embeddings depend on."""
         return Loading(**self.model_dump(include=set(Loading.model_fields)))
+
+
+class ModelOptions(EncoderOptions):
+    """Which model is opened, how and where."""
+
+    device: Device = None
+    """Device: cpu, cuda, cuda:1, mps, ... Default: the best one available."""

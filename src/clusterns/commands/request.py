@@ -49,7 +49,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from copy import copy
 from inspect import Parameter, Signature
-from typing import Annotated, Any, NamedTuple, ParamSpec, Protocol, TypeVar, get_origin
+from typing import Annotated, Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import typer
 from annotated_types import Ge, Le
@@ -187,9 +187,7 @@ def _option(name: str, field: FieldInfo) -> Parameter:
         "min": low and low.ge, "max": high and high.le,
     }  # fmt: skip
     if cli.argument:
-        many = "..." if get_origin(cli.type) is list else ""
-        plain = name.upper() if required else f"[{name.upper()}]"
-        mark: Any = typer.Argument(**{**look, "metavar": cli.metavar or plain + many})
+        mark: Any = typer.Argument(**{**look, "metavar": cli.metavar or name.upper()})
     else:
         flag = (f"--{name.replace('_', '-')}",) if field.default is False else ()
         mark = typer.Option(*(cli.names or flag), **look)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import webbrowser
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib.resources import files
 from typing import Annotated, Any, TypeVar
 
@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from clusterns.console import log, stdout
 from clusterns.errors import UserError
-from clusterns.explorer.explorer import Explorer, check_explorer, open_explorer
+from clusterns.explorer.explorer import Explorer
 
 HEADERS = {
     # Whatever the corpus holds, it cannot become a script or load anything.
@@ -229,44 +229,19 @@ def make_server(explorer: Explorer) -> uvicorn.Server:
     )
 
 
-def explore(
-    model: str,
-    corpus: Sequence[str] = (),
-    *,
-    against: str | None = None,
-    against_pooling: str | None = None,
-    port: int = 0,
-    open_browser: bool = False,
-    **options: Any,
-) -> None:
-    """Serve the explorer until Ctrl-C, as ``clusterns explore`` does.
-
-    Args:
-        model: name or path of the model.
-        corpus: files, folders or Hub datasets, or one folder that `clusterns encode` wrote; empty
-            for the corpus of a run.
-        against: another model to compare with; "base" is the one that the run started from.
-        against_pooling: ``pooling`` of that model.
-        port: port on this machine; 0 is any free one.
-        open_browser: whether to open the page in a browser.
-        options: further arguments of :func:`clusterns.explorer.explorer.open_explorer`.
-    """
-    check_explorer(model, corpus, against, options.get("pooling"), against_pooling)
-    with listen(port) as listening:
-        explorer = open_explorer(
-            model, corpus, against=against, against_pooling=against_pooling, **options
-        )
-        explorer.maps.start()
-        _ = explorer.change
-        address = f"http://127.0.0.1:{listening.getsockname()[1]}/"
-        stdout.print(f"Open {address}")
-        log("Press Ctrl-C to stop.")
-        if open_browser:
-            webbrowser.open(address)
-        try:
-            make_server(explorer).run(sockets=[listening])
-        except KeyboardInterrupt:  # uvicorn raises it again after it has shut down
-            pass
-        finally:
-            explorer.maps.stop()
+def serve(explorer: Explorer, listening: socket.socket, open_browser: bool = False) -> None:
+    """Answer on a socket until Ctrl-C."""
+    explorer.maps.start()
+    _ = explorer.change
+    address = f"http://127.0.0.1:{listening.getsockname()[1]}/"
+    stdout.print(f"Open {address}")
+    log("Press Ctrl-C to stop.")
+    if open_browser:
+        webbrowser.open(address)
+    try:
+        make_server(explorer).run(sockets=[listening])
+    except KeyboardInterrupt:  # uvicorn raises it again after it has shut down
+        pass
+    finally:
+        explorer.maps.stop()
     log("Stopped.")

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from annotated_types import Ge
-from pydantic import Field
 
 from clusterns.encoder.settings import DType as DType
 from clusterns.errors import UserError
@@ -36,19 +35,23 @@ class EncodeSettings(Settings):
     """What decides the shards of a model and a corpus; the same on every machine."""
 
     format: Format = "parquet"
-    """Kind of the files."""
+    """File format. parquet: shard-00000.parquet with the columns id, text and embedding. npy: shard-00000.npy with
+    the embeddings, ids-00000.npy and texts-00000.parquet."""
     precision: Precision = "float32"
-    """Kind of the numbers in them."""
+    """Precision of the embeddings. int8 and uint8 cover the range of the first 10,000 texts in each dimension, which
+    the manifest keeps; binary and ubinary keep the signs, eight to a byte."""
     normalize: bool = False
-    """Scale vectors to length 1, before their precision is lowered."""
-    shard_size: int = Field(default=50_000, ge=1)
-    """Texts a file."""
+    """Scale embeddings to length 1, before their precision is reduced."""
+    shard_size: Annotated[int, Ge(1)] = 50_000
+    """Texts per shard. An interruption loses at most one shard."""
     column: str | None = None
-    """Column of the text. None: "text", "sentence", or the only one there is."""
+    """Column of the text in tables and JSON lines: a name, or a number from 1 if a table has no header. A text
+    file is then read as tab-separated columns."""
     id_column: str | None = None
-    """Column of the ids. None: the number of the row, from 0."""
+    """Column of the ids (strings or whole numbers, written as strings); rows with neither id nor text are skipped.
+    Default: the number of the row, from 0 over all of the corpus."""
     text: bool = True
-    """Keep the texts beside their vectors, which a search shows."""
+    """Keep the texts beside their embeddings, for search."""
 
 
 def check_device_name(name: str) -> str:

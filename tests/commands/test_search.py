@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from clusterns import encode, search
 from clusterns.encoder.load import load_model
 from tests.helpers.commands import Ran, run_cli
 
@@ -76,11 +77,35 @@ def test_a_file_of_text_is_kept_in_the_cache(run: Run, tiny_bert: Path, tmp_path
     code, out, err = run(*arguments)
     assert code == 0, err
     assert json.loads(out)[0]["text"] == "a river"
-    assert "Embedding the text, once" in err
+    assert "Encoding the text; this is done once." in err
     code, again, err = run(*arguments)
     assert (code, again) == (0, out)
-    assert "Embedding" not in err
+    assert "Encoding" not in err
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["vectors"]
+
+
+def test_the_function_finds_in_text_and_in_vectors(
+    tiny_bert: Path, tmp_path: Path, cache: Path
+) -> None:
+    corpus, vectors = tmp_path / "a.txt", tmp_path / "vectors"
+    corpus.write_text("\n".join(TEXTS))
+    encode(tiny_bert, corpus, vectors, pooling="mean", quiet=True)
+    found = search(tiny_bert, "music and song", vectors, top=2, quiet=True)
+    assert (found[0].text, found[0].row, len(found)) == ("music and song", 2, 2)
+    again = search(tiny_bert, "music and song", corpus, pooling="mean", top=2, quiet=True)
+    assert [hit.row for hit in again] == [hit.row for hit in found]
+
+
+def test_the_query_gets_its_own_prompt(tiny_bert: Path, tmp_path: Path, cache: Path) -> None:
+    model = load_model(str(tiny_bert), "mean", device="cpu")
+    model.prompts = {"query": "the planet is a cell ", "document": ""}
+    model.save(str(tmp_path / "asymmetric"))
+    (tmp_path / "a.txt").write_text("\n".join(TEXTS))
+    hit, *_ = search(tmp_path / "asymmetric", "a", tmp_path / "a.txt", top=4, quiet=True)
+    vector, text = model.encode(
+        ["the planet is a cell a", str(hit.text)], normalize_embeddings=True
+    )
+    assert hit.score == pytest.approx(float(vector @ text), abs=1e-5)
 
 
 @pytest.mark.parametrize(

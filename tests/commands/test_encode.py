@@ -1,17 +1,22 @@
 from __future__ import annotations
 
+import inspect
 import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from sentence_transformers import SentenceTransformer
 
+from clusterns import encode, search
 from clusterns.encoder.load import load_model
+from clusterns.errors import UserError
 from clusterns.vectors import encode as encoding
 from tests.helpers.commands import Ran, run_cli
 
+SENTENCES = ["a river runs through the town", "music and song", "the planet is a cell", "a river"]
 TEXTS = ["a river", "the town " * 60, "", "music and song", "a river"]
 
 
@@ -69,7 +74,7 @@ def test_shares_say_what_is_still_to_come(corpus: Path, model: Path, tmp_path: P
     code, out, err = run(*arguments, "--shard", "1/3")
     assert (code, out) == (0, "")
     assert "2 of 5 texts were encoded in this call" in err
-    assert "3 of 5 shards are still to come, from --shard 0/3, 2/3." in err
+    assert "3 of 5 shards are missing, from --shard 0/3, 2/3." in err
     code, out, err = run(*arguments)
     assert code == 0, err
     assert "3 of 5 texts were encoded in this call" in err
@@ -85,7 +90,7 @@ def test_a_stop_says_how_to_go_on(
     monkeypatch.setattr(encoding, "encode_corpus", stopped)
     code, _, err = run(model, corpus, "--output", tmp_path / "out")
     assert code == 130
-    assert "go on with the same command" in err
+    assert "continue with the same command" in err
 
 
 @pytest.mark.parametrize(
@@ -101,7 +106,7 @@ def test_a_stop_says_how_to_go_on(
         (["--precision", "int4"], "--precision"),
         (["--dtype", "int4"], "--dtype"),
         (["--prompt-name", "subject"], "--prompt-name subject: the prompts of"),
-        (["--truncate-dim", "9999"], "--truncate-dim 9999: the vectors of"),
+        (["--truncate-dim", "9999"], "--truncate-dim 9999: the embeddings of"),
     ],
 )
 def test_bad_input_is_one_sentence_and_nothing_is_written(
@@ -126,17 +131,6 @@ def test_another_model_is_refused(
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
 
 
-def test_the_model_came_as_an_option_before(corpus: Path, model: Path, tmp_path: Path) -> None:
-    arguments = ["--output", tmp_path / "out", "--column", "body"]
-    assert run(corpus, "--model", model, *arguments)[0] == 0
-    code, _, err = run(model, corpus, *arguments)
-    assert code == 0
-    assert "0 of 5 texts were encoded" in err
-    code, _, err = run(model, *arguments)
-    assert code == 2
-    assert "name the text as well: clusterns encode MODEL CORPUS --output DIR" in err
-
-
 def test_quiet_leaves_the_result(corpus: Path, model: Path, tmp_path: Path) -> None:
     code, out, err = run(model, corpus, "--output", tmp_path / "o", "--column", "body", "--quiet")
     assert (code, err) == (0, "")
@@ -159,8 +153,65 @@ def test_prompt_and_first_numbers_reach_the_vectors(
     assert not list((tmp_path / "o").glob("texts-*"))
 
 
-def test_help_teaches() -> None:
-    code, out, _ = run("--help")
-    assert code == 0
-    for words in ("--shard", "--precision", "--id-column", "the same command again"):
-        assert words in out
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "corpus.txt").write_text("\n".join(SENTENCES) + "\n")
+    return tmp_path
+
+
+def test_the_function_writes_what_the_model_gives(
+    place: Path, tiny_bert: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    report = encode(tiny_bert, "corpus.txt", "vectors", pooling="mean", device="cpu", quiet=True)
+    assert "shard" not in capfd.readouterr().err  # what other libraries say is left alone
+    assert (report.texts, report.encoded, report.missing) == (4, 4, [])
+    table = pq.read_table(place / "vectors" / "shard-00000.parquet")
+    assert table["text"].to_pylist() == SENTENCES
+    expected = load_model(str(tiny_bert), "mean", device="cpu").encode(SENTENCES)
+    np.testing.assert_allclose(table["embedding"].to_pylist(), expected, atol=1e-5)
+    manifest = json.loads((place / "vectors" / "manifest.json").read_text())
+    assert manifest["model"]["loading"] == {"pooling": "mean", "dtype": "float32"}
+    encode(tiny_bert, "corpus.txt", "other", pooling="mean")
+    assert "shard-00000.parquet: 4 texts" in capfd.readouterr().err
+
+
+def test_the_function_takes_several_files_and_is_shared(place: Path, tiny_bert: Path) -> None:
+    (place / "more.txt").write_text("one more\n")
+    options: dict[str, Any] = {"pooling": "mean", "shard_size": 2, "quiet": True}
+    files = ["corpus.txt", place / "more.txt"]
+    assert encode(tiny_bert, files, "v", shard="1/2", **options).missing == [0, 2]
+    assert encode(tiny_bert, files, "v", **options).texts == 5
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"corpus": []}, "name at least one file"),
+        ({"corpus": "none.txt"}, "none.txt"),
+        ({"precision": "int4"}, "encode: precision = 'int4'"),
+        ({"shard_size": 0}, "encode: shard_size = 0"),
+        ({"batch_size": 0}, "encode: batch_size = 0"),
+        ({"dtype": "int8"}, "encode: dtype = 'int8'"),
+        ({"device": "gpu"}, "--device gpu"),
+        ({"shard": "x"}, "--shard x"),
+        ({"pooling": None}, "--pooling"),
+    ],
+)
+def test_the_function_refuses_in_one_sentence(
+    options: dict[str, Any], says: str, place: Path, tiny_bert: Path
+) -> None:
+    with pytest.raises(UserError, match=says):
+        encode(**{"model": tiny_bert, "corpus": "corpus.txt", "output": "v", "pooling": "mean",
+                  **options})  # fmt: skip
+    assert not (place / "v").exists()
+
+
+@pytest.mark.parametrize("function", [encode, search])
+def test_the_examples_run(
+    function: Any, place: Path, cache: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = (inspect.getdoc(function) or "").split("```python\n")[1].split("```")[0]
+    exec(code, {})
+    out = capsys.readouterr().out
+    assert out.splitlines()[0] == "4 1 0" if function is encode else len(out.splitlines()) == 3

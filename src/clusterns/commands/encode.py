@@ -1,0 +1,183 @@
+"""``clusterns encode``: a corpus of any size into shards of embeddings."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from annotated_types import Ge
+from pydantic import Field
+
+from clusterns.commands.options import Devices, EncoderOptions, OutputFolder, Texts, as_list
+from clusterns.commands.request import Cli, function
+from clusterns.commands.workers import WorkerOptions, program
+from clusterns.console import log, stdout
+from clusterns.data.sources import check_sources
+from clusterns.encoder.locate import check_model
+from clusterns.errors import UserError
+from clusterns.files import read_json
+from clusterns.vectors.manifest import COMPLETE, read_manifest
+from clusterns.vectors.settings import EncodeSettings, Share
+
+if TYPE_CHECKING:
+    from clusterns.vectors.encode import EncodeReport
+
+
+class EncodeRequest(EncodeSettings, EncoderOptions):
+    """Encode a corpus of any size into shards of embeddings.
+
+    The same call again continues where an earlier one was stopped.
+
+    ```python
+    from clusterns import encode
+
+    report = encode("minibert", "corpus.txt", "vectors", pooling="mean")
+    print(report.texts, report.shards, report.truncated)
+    ```
+    """
+
+    corpus: Texts = Field(kw_only=False)
+    """Text to encode: .txt, .jsonl, .csv, .tsv or .parquet files (also .gz, .xz, .zst), folders of them, or Hub
+    datasets as owner/name[:config[:split]]. Every line or row gets an embedding, in order; a row without text gets
+    that of the empty text."""
+    output: OutputFolder = Field(kw_only=False)
+    """Folder to write. Finished shards in it are kept; shards of another model, corpus or setting are refused."""
+    shard: Annotated[str, Cli(metavar="I/N")] = "0/1"
+    """Which shards to encode, to divide the work by hand: shard I, I+N, I+2N, ..., for I from 0 to N-1."""
+    batch_size: Annotated[int, Ge(1)] = 32
+    """Batch size. May change on resume."""
+    device: Devices = ()
+    """Device: cpu, cuda:0, ... May be repeated: one process each. Default: every accelerator, else the CPU."""
+
+    @property
+    def share(self) -> Share:
+        """The shards that this call encodes."""
+        return Share.parse(self.shard)
+
+    def run(self) -> EncodeReport:
+        """Encode what is missing."""
+        self.check()
+        from clusterns.encoder.load import check_devices, load_model
+        from clusterns.vectors.devices import all_devices
+        from clusterns.vectors.encode import encode_corpus
+
+        devices = check_devices(as_list(self.device) or all_devices())
+        if len(devices) > 1:  # else Python reports the locks of the pool's processes as leaked
+            os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker")
+        first = devices[0] if len(devices) == 1 else "cpu"
+        return encode_corpus(
+            as_list(self.corpus),
+            load_model(str(self.model), device=first, **self.loading.model_dump()),
+            Path(self.output),
+            EncodeSettings(**self.model_dump(include=set(EncodeSettings.model_fields))),
+            name=str(self.model),
+            loading=self.loading,
+            share=self.share,
+            batch_size=self.batch_size,
+            devices=devices,
+        )
+
+    def check(self) -> None:
+        """Refuse what is wrong before anything heavy is imported."""
+        _ = self.share
+        check_sources(as_list(self.corpus))
+        read_manifest(Path(self.output))
+        check_model(str(self.model), self.pooling)
+
+
+class EncodeCommand(EncodeRequest, WorkerOptions):
+    """Encode a corpus of any size into shards of embeddings.
+
+    A first one:   clusterns encode runs/first corpus.txt --output vectors
+
+    Search them:   clusterns search runs/first "came too late" vectors
+
+    After an interruption, give the same command again: finished shards are kept, the result is the same.
+
+    On a cluster, add --on ray --workers 16, or --on slurm; killed workers are replaced.
+
+    On four machines without a cluster: the same command with --shard 0/4, 1/4, 2/4 and 3/4
+
+    In few bytes, add: --normalize --precision int8
+
+    Rows with their own ids, add: --column body --id-column key
+    """
+
+    on: Literal["local", "ray", "slurm"] | None = None
+    """Distribute the shards: over local processes, Ray (the cluster at RAY_ADDRESS, else this machine) or Slurm.
+    Default: encode in this process."""
+
+    def execute(self) -> None:
+        """Encode here or elsewhere; an interruption keeps the finished shards."""
+        try:
+            if self.on is None:
+                self.show(self.run())
+            else:
+                self._distribute(self.on)
+        except KeyboardInterrupt:
+            log("Stopped. The finished shards are kept: continue with the same command.")
+            raise typer.Exit(130) from None
+
+    def show(self, result: EncodeReport) -> None:
+        """Report what this call did, and how to open the shards once all are there."""
+        log(f"{result.encoded:,} of {result.texts:,} texts were encoded in this call.")
+        if result.truncated:
+            log(
+                f"{result.truncated:,} of them ({result.truncated / result.encoded:.1%}) are longer than "
+                f"{result.max_length} tokens: only their beginning is encoded."
+            )
+        if result.empty:
+            log(f"{result.empty:,} of them are empty.")
+        if result.missing:
+            count = self.share.count
+            left = sorted({number % count for number in result.missing})
+            log(
+                f"{len(result.missing):,} of {result.shards:,} shards are missing, from --shard "
+                f"{', '.join(f'{index}/{count}' for index in left)}."
+            )
+        else:
+            self._how_to_open(result.texts, result.shards)
+
+    @property
+    def scratch(self) -> Path:
+        """A folder beside the output for the logs of the workers and the files of an engine."""
+        output = Path(self.output).resolve()
+        return output.with_name(f".{output.name}.encode")
+
+    def _distribute(self, on: str) -> None:
+        """Let workers encode a share each; what a killed one has finished is kept."""
+        if self.shard != "0/1":
+            raise UserError(
+                f"--shard {self.shard}: --on divides the shards itself. Leave out one of the two."
+            )
+        self.check()
+        from clusterns.lab.engines.driver import Driver, Task
+
+        tasks = []
+        for index in range(self.workers):
+            share = self.model_copy(update={"shard": f"{index}/{self.workers}", "on": None})
+            work = program("encode", share, self.scratch / f"share-{index}.txt")
+            tasks.append(Task(f"share {index} of {self.workers}", work))
+        with self.engine(on, self.scratch) as engine:
+            failed = Driver(engine, self.workers, unit="share", title="Encode").run(tasks)
+        if failed:
+            name, why = next(iter(failed.items()))
+            raise UserError(f"{len(failed)} of {self.workers} shares failed, first {name}: {why}")
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        found = read_json(Path(self.output) / COMPLETE)
+        self._how_to_open(found["texts"], found["shards"])
+
+    def _how_to_open(self, texts: int, shards: int) -> None:
+        from clusterns.vectors.shards import Shards
+
+        stdout.print(  # to be copied: not wrapped
+            f"{texts:,} texts in {shards:,} {self.format} shards in {self.output}:\n"
+            + Shards(Path(self.output), self.format).how_to_open(),
+            soft_wrap=True,
+        )
+
+
+encode = function(EncodeRequest)

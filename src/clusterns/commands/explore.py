@@ -1,0 +1,59 @@
+"""``clusterns explore``: sentences as a map in the browser, with search, topics and changes."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from annotated_types import Ge, Le
+from pydantic import Field
+
+from clusterns.commands.options import ModelOptions, TextOptions, Texts, TopicCount, as_list
+from clusterns.commands.request import Cli, function
+from clusterns.explorer.explorer import check_explorer
+
+
+class ExploreRequest(ModelOptions, TextOptions):
+    """Explore sentences in the browser: a map, search as you type, topics, what training changed.
+
+    Everything stays on this machine. Embeddings, neighbors and maps are computed once and stored. The call
+    returns after Ctrl-C.
+
+    A run and its corpus:  clusterns explore runs/mine
+
+    Next to its base:      clusterns explore runs/mine --against base
+
+    Other text:            clusterns explore runs/mine titles.txt
+    """
+
+    corpus: Texts = Field(default=(), kw_only=False)
+    """Text to explore: files, folders, Hub datasets, or a folder that `clusterns encode` wrote. Default: the corpus
+    of the run."""
+    against: Annotated[str | None, Cli(metavar="MODEL")] = None
+    """Another model to compare with; `base` is the one that the run started from."""
+    against_pooling: str | None = None
+    """Pooling of the model to compare with."""
+    k: TopicCount = None
+    max_sentences: Annotated[int, Ge(2)] = 200_000
+    """Read at most this many sentences."""
+    port: Annotated[int, Ge(0), Le(65535)] = 0
+    """Port on this machine; 0 picks a free one."""
+    open_browser: Annotated[bool, Cli(names=("--open",))] = False
+    """Open the page in the browser."""
+
+    def run(self) -> None:
+        """Serve the page until Ctrl-C."""
+        model, corpus = str(self.model), as_list(self.corpus)
+        check_explorer(model, corpus, self.against, self.pooling, self.against_pooling)
+        from clusterns.explorer.explorer import open_explorer
+        from clusterns.explorer.server import listen, serve
+
+        with listen(self.port) as listening:
+            explorer = open_explorer(
+                model, corpus, against=self.against, against_pooling=self.against_pooling, k=self.k,
+                max_sentences=self.max_sentences, column=self.column, device=self.device,
+                **self.loading.model_dump(),
+            )  # fmt: skip
+            serve(explorer, listening, self.open_browser)
+
+
+explore = function(ExploreRequest)

@@ -1,0 +1,55 @@
+"""Work for programs elsewhere: local processes, Ray or Slurm. Each receives a request as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from annotated_types import Ge
+from pydantic import BeforeValidator
+
+from clusterns.commands.options import parse_pairs
+from clusterns.commands.request import Cli, Request
+
+if TYPE_CHECKING:
+    from clusterns.lab.engines.engine import Engine
+    from clusterns.lab.engines.program import Program
+
+
+def _slurm_value(text: str) -> int | str:
+    return int(text) if text.isdecimal() else text
+
+
+class WorkerOptions(Request):
+    """Where workers run, and how many."""
+
+    workers: Annotated[int, Ge(1)] = 2
+    """Number of workers, one thread each."""
+    gpus: Annotated[int, Ge(0)] = 0
+    """GPUs per worker (Ray and Slurm)."""
+    slurm: Annotated[
+        Mapping[str, Any],
+        BeforeValidator(parse_pairs("--slurm", _slurm_value)),
+        Cli(list[str], metavar="KEY=VALUE"),
+    ] = {}
+    """Parameter of each Slurm job, as submitit takes it: slurm_partition=gpu, timeout_min=120. May be repeated."""
+
+    @contextmanager
+    def engine(self, on: str, folder: Path) -> Iterator[Engine]:
+        """The engine of a name, closed at the end; ``folder`` is for files of its own."""
+        from clusterns.lab.engines.engine import make_engine
+
+        engine = make_engine(on, folder, self.gpus, self.slurm)
+        try:
+            yield engine
+        finally:
+            engine.close()
+
+
+def program(name: str, request: Request, log: Path) -> Program:
+    """The program that executes the request of the command ``name``, and logs to a file."""
+    from clusterns.lab.engines.program import Program
+
+    return Program(("request", name, request.model_dump_json()), str(log))
