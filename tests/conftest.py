@@ -12,6 +12,8 @@ import pytest
 
 # Read once, when the library is first imported: no test asks the Hub.
 os.environ["HF_HUB_OFFLINE"] = "1"
+# As the program does before it imports a library; in this process they are there already.
+os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 
 from tests.helpers.commands import LightPrograms
 from tests.helpers.hash_encoder import HashEncoder

@@ -58,7 +58,7 @@ def test_a_ray_worker_killed_in_the_middle_changes_nothing(
     killer.join()
     assert killed
     out, err = capsys.readouterr()
-    assert out.startswith("3,000 texts in 60 parquet shards")
+    assert "3,000 texts in 60 parquet shards" in out
     assert "share 1 of 2 was lost (exit code -1): handed out again" in err
     assert content(tmp_path / "shared") == content(tmp_path / "whole")
     assert not asked.scratch.exists()
@@ -73,8 +73,8 @@ def test_a_worker_receives_every_option(
         shard_size=7, batch_size=3, pooling="mean", max_length=9, prompt_name="query",
         truncate_dim=5, device=["cpu", "cuda:1"], dtype="bfloat16", slurm={"timeout_min": 2},
     )  # fmt: skip
-    seen = []
-    monkeypatch.setattr(EncodeCommand, "run", seen.append)
+    seen: list[EncodeCommand] = []
+    monkeypatch.setattr(EncodeCommand, "run", lambda self: seen.append(self))
     monkeypatch.setattr(EncodeCommand, "show", lambda *_: None)
     assert run_cli(*program("encode", asked, tmp_path / "log").arguments).code == 0
     assert [each.model_dump_json() for each in seen] == [asked.model_dump_json()]
