@@ -38,7 +38,7 @@ def test_answers_for_programs(command: str) -> None:
     assert "--json" in options(command)
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name not in ("data", "lab")])
+@pytest.mark.parametrize("command", [n for n in COMMANDS if n not in ("data", "lab", "request")])
 def test_every_command_can_be_quiet_and_verbose(command: str) -> None:
     assert {"--quiet", "--verbose"} <= options(command)
 

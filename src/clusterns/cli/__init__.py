@@ -26,7 +26,7 @@ from clusterns.commands.inspect import InspectCommand
 from clusterns.commands.recipes import RecipesCommand
 from clusterns.commands.request import Request, add_command
 from clusterns.commands.search import SearchCommand
-from clusterns.console import is_verbose, log_error, quiet_libraries
+from clusterns.console import is_verbose, log_error, quiet_libraries, silenced
 from clusterns.errors import UserError
 from clusterns.record import set_command
 
@@ -65,7 +65,9 @@ for name, command in COMMANDS.items():
 def request(name: str, json: str) -> None:
     """Execute the request of a command, as a worker receives it."""
     quiet_libraries()
-    COMMANDS[name].model_validate_json(json).execute()
+    asked = COMMANDS[name].model_validate_json(json)
+    with silenced(asked.quiet):
+        asked.execute()
 
 
 app.add_typer(data, name="data")
