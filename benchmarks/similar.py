@@ -23,7 +23,7 @@ import numpy as np
 from benchmarks.harness import description, wikipedia
 from clusterns.encoder.load import load_model
 from clusterns.explorer.duplicates import THRESHOLDS, find_pairs, levels
-from clusterns.vectors.approximate import InvertedFile
+from clusterns.vectors.ann import InvertedFile
 from clusterns.vectors.embed import Embedder
 from clusterns.vectors.nearest import Vectors, nearest, unit
 
@@ -65,7 +65,7 @@ def run() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         vectors = million(Path(folder) / "vectors.npy", real)
         lists, building = timed(lambda: InvertedFile.build(vectors, progress=False))
-        (cosines, rows), looking = timed(lambda: lists.neighbours(NEIGHBOURS, progress=False))
+        (cosines, rows), looking = timed(lambda: lists.neighbors(NEIGHBOURS, progress=False))
         pairs, pairing = timed(lambda: find_pairs(cosines, rows, min(THRESHOLDS)))
         _, grouping = timed(lambda: levels(pairs, THRESHOLDS))
         own = np.sort(np.random.default_rng(1).choice(COUNT, CHECKED, replace=False))

@@ -39,7 +39,7 @@ def kill_a_worker(output: Path, killed: list[int]) -> None:
     """Kill the process that makes share 1, once that has made something."""
     while not (output / "shard-00001.parquet").is_file():
         time.sleep(0.01)
-    lock = output.with_name(f".{output.name}, share 1 of 2.lock")
+    lock = output.with_name(f".{output.name}, part 1 of 2.lock")
     killed.append(int(lock.read_text("utf-8").split()[1]))
     os.kill(killed[0], signal.SIGKILL)
 
@@ -58,7 +58,7 @@ def test_a_ray_worker_killed_in_the_middle_changes_nothing(
     killer.join()
     assert killed
     out, err = capsys.readouterr()
-    assert "3,000 texts in 60 parquet shards" in out
+    assert "3,000 texts in 60 shards" in out
     assert "share 1 of 2 was lost (exit code -1): handed out again" in err
     assert content(tmp_path / "shared") == content(tmp_path / "whole")
     assert not asked.scratch.exists()
@@ -68,7 +68,7 @@ def test_a_worker_receives_every_option(
     tiny_bert: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = EncodeCommand(
-        model=tiny_bert, corpus=[corpus, corpus], output=tmp_path / "out", format="npy",
+        model=tiny_bert, corpus=[corpus, corpus], output=tmp_path / "out",
         precision="int8", normalize=True, text=False, column="body", id_column="key", shard="1/3",
         shard_size=7, batch_size=3, pooling="mean", max_length=9, prompt_name="query",
         truncate_dim=5, device=["cpu", "cuda:1"], dtype="bfloat16", slurm={"timeout_min": 2},

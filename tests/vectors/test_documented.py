@@ -40,11 +40,6 @@ def test_an_index_of_one_s_own(place: Path) -> None:
 def test_all_vectors_at_once(place: Path) -> None:
     encode("runs/first", "corpus.txt", "vectors", quiet=True)
     assert run("load_dataset")["vectors"]["text"][:] == ["a river", "a town", "a song"]
-    encode("runs/first", "corpus.txt", "other", format="npy", quiet=True)
-    (place / "vectors").rename(place / "parquet")
-    (place / "other").rename(place / "vectors")
-    names = run("ids-*.npy")
-    assert (names["vectors"].shape, names["ids"].tolist()) == ((3, 32), [0, 1, 2])
 
 
 def test_a_query_in_eight_bits(place: Path) -> None:

@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from sentence_transformers import SentenceTransformer
 
 from clusterns.encoder.load import load_model
 from clusterns.encoder.locate import minibert_folder
 from clusterns.errors import UserError
-from clusterns.vectors.embed import Embedder, token_counts
+from clusterns.vectors.embed import DocumentEncoder, Embedder, document_encoder, token_counts
 from tests.helpers.hash_encoder import HashEncoder
 
 
@@ -23,6 +25,10 @@ def test_every_sentence_is_encoded_once_and_rows_keep_their_order(
     assert embed.encoded == 4
     np.testing.assert_array_equal(vectors, [hash_encoder.vector(s) for s in "babc"])
     np.testing.assert_array_equal(again, [hash_encoder.vector(s) for s in "cda"])
+
+
+def test_no_texts_are_no_vectors(hash_encoder: HashEncoder) -> None:
+    assert len(Embedder(hash_encoder)([])) == 0
 
 
 def test_queries_and_documents_have_their_own_vectors() -> None:
@@ -46,7 +52,7 @@ class Answering:
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_nan_names_the_sentence(bad: float) -> None:
     model = Answering(np.array([[1.0, 2.0], [bad, 0.0]]))
-    with pytest.raises(UserError, match="1 of 2 sentences, the first is 'second'"):
+    with pytest.raises(UserError, match="1 of 2 texts, the first is 'second'"):
         Embedder(model)(["first", "second"])
 
 
@@ -58,7 +64,7 @@ def test_changed_dimension() -> None:
 
 
 def test_answer_of_another_shape() -> None:
-    with pytest.raises(UserError, match=r"shape \(1, 2\) for 2 sentences"):
+    with pytest.raises(UserError, match=r"shape \(1, 2\) for 2 texts"):
         Embedder(Answering(np.ones((1, 2))))(["a", "b"])
 
 
@@ -111,3 +117,58 @@ def test_dimension_that_changes_between_two_calls_of_one_set() -> None:
     model = Answering(np.ones((8, 2)), np.ones((1, 3)))
     with pytest.raises(UserError, match="from 2 to 3"):
         Embedder(model, batch_size=1)([str(i) for i in range(9)])
+
+
+def test_as_plain_encode_and_equal_texts_once(
+    model: SentenceTransformer, texts: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = model.encode(texts)
+    calls: list[list[str]] = []
+    plain = model.encode
+
+    def encode(inputs: list[str], **options: object) -> object:
+        calls.append(inputs)
+        return plain(inputs, **options)
+
+    monkeypatch.setattr(model, "encode_document", encode)
+    done: list[int] = []
+    vectors = DocumentEncoder(model, 8, normalize=False)(texts, done.append)
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+    assert {len(call) for call in calls[:-1]} == {8}
+    assert sorted(text for call in calls for text in call) == sorted(set(texts))
+    assert sum(done) == len(texts)
+
+
+def test_texts_that_are_cut_are_counted(model: SentenceTransformer) -> None:
+    encode = DocumentEncoder(model, 8, normalize=False)
+    assert model.max_seq_length == 64
+    encode(["a " * 62, "a " * 63, "a", "a " * 63], lambda _: None)
+    assert encode.truncated == 2
+
+
+def test_several_devices_give_the_same_bytes(model: SentenceTransformer, texts: list[str]) -> None:
+    alone = DocumentEncoder(model, 16, normalize=True)(texts, lambda _: None)
+    with document_encoder(model, ["cpu", "cpu"], 16, True) as encode:
+        together = encode(texts, lambda _: None)
+    np.testing.assert_array_equal(together, alone)
+
+
+def test_vectors_that_cannot_be_right(
+    model: SentenceTransformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        model, "encode_document", lambda inputs, **_: np.full((len(inputs), 2), np.nan)
+    )
+    with pytest.raises(UserError, match="NaN or infinity for 1 of 1 texts"):
+        DocumentEncoder(model, 8, normalize=False)(["a"], lambda _: None)
+
+
+def test_a_batch_that_does_not_fit(
+    model: SentenceTransformer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def encode(*_: object, **__: object) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(model, "encode_document", encode)
+    with pytest.raises(UserError, match="a batch of 8 texts does not fit.*smaller --batch-size"):
+        DocumentEncoder(model, 8, normalize=False)(["a"], lambda _: None)

@@ -20,17 +20,18 @@ from clusterns.encoder.load import load_model
 from clusterns.errors import UserError
 from clusterns.vectors import encode as run_module
 from clusterns.vectors.encode import encode_corpus
-from clusterns.vectors.folder import VectorFolder
-from clusterns.vectors.settings import EncodeSettings, Share
-from clusterns.vectors.shards import Shards
+from clusterns.vectors.settings import EncodeSettings, Partition
+from clusterns.vectors.store import Store
 
 from .conftest import contents
 
 
 def run(corpus: Path, model: SentenceTransformer, output: Path, **options: Any) -> Any:
-    share = options.pop("share", None)
+    partition = options.pop("partition", None)
     settings = EncodeSettings(**{"shard_size": 40, **options})
-    return encode_corpus([str(corpus)], model, output, settings, share=share, progress=False)
+    return encode_corpus(
+        [str(corpus)], model, output, settings, partition=partition, progress=False
+    )
 
 
 def vectors_in(folder: Path) -> Any:
@@ -54,23 +55,34 @@ def test_every_row_gets_its_vector(
     assert contents(output) == before
 
 
-def test_npy_and_normalized(
+def test_normalized(
     corpus: Path, texts: list[str], model: SentenceTransformer, tmp_path: Path
 ) -> None:
-    run(corpus, model, tmp_path, format="npy", normalize=True)
-    vectors = np.concatenate([np.load(path) for path in sorted(tmp_path.glob("shard-*.npy"))])
+    run(corpus, model, tmp_path, normalize=True)
     expected = model.encode(texts, normalize_embeddings=True)
-    np.testing.assert_allclose(vectors, expected, atol=1e-5)
-    assert vectors.dtype == np.float32
-    ids = np.concatenate([np.load(path) for path in sorted(tmp_path.glob("ids-*.npy"))])
-    assert ids.tolist() == list(range(110))
+    np.testing.assert_allclose(vectors_in(tmp_path), expected, atol=1e-5)
+
+
+def test_texts_get_the_document_prompt_and_queries_theirs(
+    corpus: Path, texts: list[str], tiny_bert: Path, tmp_path: Path
+) -> None:
+    model = load_model(str(tiny_bert), "mean", device="cpu")
+    model.prompts = {"query": "find: ", "document": "passage: ", "title": "a title: "}
+    run(corpus, model, tmp_path / "a")
+    expected = model.encode([f"passage: {text}" for text in texts])
+    np.testing.assert_allclose(vectors_in(tmp_path / "a"), expected, atol=1e-5)
+    model.save(str(tmp_path / "model"))
+    chosen = load_model(str(tmp_path / "model"), prompt_name="title", device="cpu")
+    run(corpus, chosen, tmp_path / "b")
+    expected = model.encode([f"a title: {text}" for text in texts])
+    np.testing.assert_allclose(vectors_in(tmp_path / "b"), expected, atol=1e-5)
 
 
 def test_own_ids(model: SentenceTransformer, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("key,body\nx7,river\nx9,town\n")
-    run(tmp_path / "a.csv", model, tmp_path / "out", id_column="key", format="npy", shard_size=1)
-    assert np.load(tmp_path / "out" / "ids-00001.npy").tolist() == ["x9"]
-    vector = np.load(tmp_path / "out" / "shard-00001.npy")
+    run(tmp_path / "a.csv", model, tmp_path / "out", id_column="key", shard_size=1)
+    rows, vector = Store.open(tmp_path / "out").read(1)
+    assert rows["id"].to_pylist() == ["x9"]
     np.testing.assert_allclose(vector, model.encode(["town"]), atol=1e-5)
 
 
@@ -90,61 +102,60 @@ def test_fewer_bits(
     assert np.mean(found != expected) < 0.01
     # The second half is made alone, from the same ranges.
     for index in (1, 0):
-        run(corpus, model, tmp_path / "two", precision=precision, share=Share(index, 2))
+        run(corpus, model, tmp_path / "two", precision=precision, partition=Partition(index, 2))
     assert contents(tmp_path / "two") == contents(tmp_path / "one")
 
 
-def test_shares_in_one_folder(corpus: Path, model: SentenceTransformer, tmp_path: Path) -> None:
+def test_partitions_in_one_folder(corpus: Path, model: SentenceTransformer, tmp_path: Path) -> None:
     run(corpus, model, tmp_path / "whole")
-    first = run(corpus, model, tmp_path / "parts", share=Share(1, 2))
+    first = run(corpus, model, tmp_path / "parts", partition=Partition(1, 2))
     assert (first.encoded, first.missing) == (40, [0, 2])
     assert sorted(contents(tmp_path / "parts")) == ["manifest.json", "shard-00001.parquet"]
-    second = run(corpus, model, tmp_path / "parts", share=Share(0, 2))
+    second = run(corpus, model, tmp_path / "parts", partition=Partition(0, 2))
     assert (second.encoded, second.missing) == (70, [])
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
 
-def test_a_share_is_made_by_one_process_at_a_time(
+def test_a_partition_is_made_by_one_process_at_a_time(
     corpus: Path, model: SentenceTransformer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locks, "WAIT", 0.1)
     writes: list[int] = []
 
-    def meanwhile(shards: Shards, number: int, *arguments: Any) -> None:
-        monkeypatch.setattr(Shards, "write", write)
-        with pytest.raises(UserError, match="share 1 of 2 is in use by process"):
-            run(corpus, model, tmp_path / "out", share=Share(1, 2))
-        run(corpus, model, tmp_path / "out", share=Share(0, 2))  # another may go on
+    def meanwhile(store: Store, number: int, *arguments: Any) -> None:
+        monkeypatch.setattr(Store, "write", write)
+        with pytest.raises(UserError, match="part 1 of 2 is in use by process"):
+            run(corpus, model, tmp_path / "out", partition=Partition(1, 2))
+        run(corpus, model, tmp_path / "out", partition=Partition(0, 2))  # another may go on
         writes.append(number)
-        write(shards, number, *arguments)
+        write(store, number, *arguments)
 
-    write = Shards.write
-    monkeypatch.setattr(Shards, "write", meanwhile)
-    assert run(corpus, model, tmp_path / "out", share=Share(1, 2)).missing == []
+    write = Store.write
+    monkeypatch.setattr(Store, "write", meanwhile)
+    assert run(corpus, model, tmp_path / "out", partition=Partition(1, 2)).missing == []
     assert writes == [1]
 
 
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from clusterns.vectors import shards
+from clusterns.vectors import store
 from clusterns.vectors.encode import encode_corpus
 from clusterns.vectors.settings import EncodeSettings
 from clusterns.encoder.load import load_model
 
 corpus, model, output = sys.argv[1:]
-save, calls = shards.np.save, []
+write, calls = store.pq.write_table, []
 
-def save_or_die(file, *arguments, **options):
-    calls.append(file)
-    if len(calls) == 4:  # the second shard's ids are there, its vectors half
-        file.write(b"half")
-        file.flush()
+def write_or_die(table, path, **options):
+    calls.append(path)
+    if len(calls) == 2:
+        path.write_bytes(b"half")
         os.kill(os.getpid(), signal.SIGKILL)
-    save(file, *arguments, **options)
+    write(table, path, **options)
 
-shards.np.save = save_or_die
-settings = EncodeSettings(format="npy", shard_size=40)
+store.pq.write_table = write_or_die
+settings = EncodeSettings(shard_size=40)
 encode_corpus([corpus], load_model(model, "mean", device="cpu"), Path(output), settings)
 """
 
@@ -152,18 +163,18 @@ encode_corpus([corpus], load_model(model, "mean", device="cpu"), Path(output), s
 def test_killed_and_continued_gives_the_same_bytes(
     corpus: Path, model: SentenceTransformer, tiny_bert: Path, tmp_path: Path
 ) -> None:
-    run(corpus, model, tmp_path / "whole", format="npy")
+    run(corpus, model, tmp_path / "whole")
     output = tmp_path / "killed"
     command = [sys.executable, "-c", KILLED, str(corpus), str(tiny_bert), str(output)]
     dead = subprocess.run(command, capture_output=True, text=True)
     assert dead.returncode == -signal.SIGKILL, dead.stderr
     left = contents(output)
-    assert {"shard-00000.npy", "ids-00001.npy"} <= set(left)
+    assert "shard-00000.parquet" in left
     assert [left[name] for name in left if name.endswith(".partial")] == [b"half"]
-    assert "shard-00001.npy" not in left
+    assert "shard-00001.parquet" not in left
     for half in output.glob(".*.partial"):
         os.utime(half, (0, 0))  # an old one
-    assert run(corpus, model, output, format="npy").encoded == 70
+    assert run(corpus, model, output).encoded == 70
     assert contents(output) == contents(tmp_path / "whole")
 
 
@@ -171,7 +182,7 @@ def test_others_are_refused_and_nothing_changes(
     corpus: Path, model: SentenceTransformer, tiny_bert: Path, tmp_path: Path
 ) -> None:
     output = tmp_path / "out"
-    run(corpus, model, output, share=Share(0, 2))
+    run(corpus, model, output, partition=Partition(0, 2))
     before = contents(output)
     other = load_model(str(tiny_bert), "cls", device="cpu")
     with pytest.raises(UserError, match="holds vectors of another model"):
@@ -180,7 +191,7 @@ def test_others_are_refused_and_nothing_changes(
         {"precision": "int8"},
         {"normalize": True},
         {"shard_size": 7},
-        {"format": "npy"},
+        {"column": "1"},
     ):
         with pytest.raises(UserError, match="was begun with"):
             run(corpus, model, output, **change)
@@ -199,7 +210,7 @@ def test_a_shard_of_another_model_does_not_pass(
     shard = "shard-00001.parquet"
     (tmp_path / "ours" / shard).write_bytes((tmp_path / "theirs" / shard).read_bytes())
     (tmp_path / "ours" / "complete.json").unlink()
-    first = run(corpus, model, tmp_path / "ours", share=Share(0, 2))
+    first = run(corpus, model, tmp_path / "ours", partition=Partition(0, 2))
     assert first.missing == [1]
     assert not (tmp_path / "ours" / "complete.json").exists()
     assert run(corpus, model, tmp_path / "ours").encoded == 40
@@ -209,9 +220,9 @@ def test_a_shard_of_another_model_does_not_pass(
 def test_texts_are_kept_beside_their_vectors(
     corpus: Path, texts: list[str], model: SentenceTransformer, tmp_path: Path
 ) -> None:
-    for name, options in {"a": {}, "b": {"format": "npy"}, "c": {"text": False}}.items():
+    for name, options in {"a": {}, "c": {"text": False}}.items():
         run(corpus, model, tmp_path / name, **options)
-        read = [rows for rows, _ in VectorFolder.open(tmp_path / name).blocks()]
+        read = [rows for rows, _ in Store.open(tmp_path / name).blocks()]
         kept = pa.concat_tables(read).to_pydict()
         assert kept["id"] == list(range(110))
         assert kept.get("text") == (None if name == "c" else texts)
@@ -245,14 +256,14 @@ def test_a_shard_that_is_damaged_or_half_written_is_made_again(
 def test_a_corpus_that_changes_meanwhile(
     corpus: Path, model: SentenceTransformer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = Shards.write
+    write = Store.write
 
     def edited(*arguments: Any) -> None:
         write(*arguments)
         corpus.write_text("other text\n")
 
-    monkeypatch.setattr(Shards, "write", edited)
-    with pytest.raises(UserError, match="changed while it was encoded: remove"):
+    monkeypatch.setattr(Store, "write", edited)
+    with pytest.raises(UserError, match="changed while it was encoded. Delete"):
         run(corpus, model, tmp_path / "out")
     assert not (tmp_path / "out" / "complete.json").exists()
 
@@ -262,7 +273,7 @@ def test_a_corpus_that_changes_meanwhile(
     [
         ("", {}, "there is no text in"),
         ("one", {"id_column": "id"}, "is plain text: it has no tabs, and so no column of id"),
-        ("one", {"precision": "int8"}, "two texts or more"),
+        ("one", {"precision": "int8"}, "at least two texts"),
     ],
 )
 def test_what_cannot_be_encoded_leaves_nothing(

@@ -14,7 +14,7 @@ from clusterns.vectors import index as index_module
 from clusterns.vectors.encode import encode_corpus
 from clusterns.vectors.index import Index
 from clusterns.vectors.nearest import unit
-from clusterns.vectors.settings import EncodeSettings, Share
+from clusterns.vectors.settings import EncodeSettings, Partition
 
 from .conftest import contents
 
@@ -25,9 +25,8 @@ def names_of(texts: list[str]) -> list[str]:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"format": "npy"}, {"normalize": True}, {"precision": "int8"}, {"precision": "binary"},
-     {"precision": "uint8", "format": "npy"}, {"precision": "ubinary", "format": "npy"}],
-)  # fmt: skip
+    [{}, {"normalize": True}, *({"precision": p} for p in ("int8", "uint8", "binary", "ubinary"))],
+)
 def test_what_encode_writes_is_searched(
     options: Any, corpus: Path, texts: list[str], model: SentenceTransformer, tmp_path: Path
 ) -> None:
@@ -63,8 +62,8 @@ def test_a_build_that_was_stopped_goes_on(
 ) -> None:
     settings = EncodeSettings(shard_size=40)
     given = InMemorySource.of(texts)
-    encode_corpus(given, model, tmp_path, settings, share=Share(0, 2), progress=False)
-    with pytest.raises(UserError, match="is not complete: go on"):
+    encode_corpus(given, model, tmp_path, settings, partition=Partition(0, 2), progress=False)
+    with pytest.raises(UserError, match="is not complete. Run"):
         Index.open(tmp_path)
     assert encode_corpus(given, model, tmp_path, settings, progress=False).encoded == 40
     assert Index.open(tmp_path).texts.to_pylist() == texts
@@ -96,7 +95,7 @@ def test_more_texts_are_added_once_and_stay(
     assert again.ids.to_pylist()[-3:] == ["x", "y", "z"]
     assert Index.open(tmp_path / "i", model).search(model, "king", top=1)[0].row == 111
     # What was stopped before its end is no part of it yet.
-    (tmp_path / "i" / again.parts[1].path.name / "complete.json").unlink()
+    (tmp_path / "i" / again.parts[1].folder.name / "complete.json").unlink()
     assert Index.open(tmp_path / "i").ids.to_pylist()[-2:] == ["name 109", "z"]
 
 
@@ -105,7 +104,7 @@ def test_numbers_go_on_where_rows_have_no_names(model: SentenceTransformer, tmp_
     assert index.ids.to_pylist() == [0, 1, 2]
 
 
-def test_the_same_text_is_one_answer(model: SentenceTransformer, tmp_path: Path) -> None:
+def test_identical_texts_are_merged(model: SentenceTransformer, tmp_path: Path) -> None:
     texts = ["king"] * 30 + ["law", "song", "law"]
     index = Index.build(tmp_path / "named", model, texts, names_of(texts), progress=False)
     hits = index.search(model, "king", top=3)
@@ -129,11 +128,11 @@ def test_without_text_there_are_ids(
     assert (hit.text, hit.name) == (None, None)
 
 
-def test_neighbours_leave_out_the_text_itself(
+def test_neighbors_leave_out_the_text_itself(
     texts: list[str], model: SentenceTransformer, tmp_path: Path
 ) -> None:
     index = Index.build(tmp_path, model, texts, progress=False)
-    scores, rows = index.neighbours(4, progress=False)
+    scores, rows = index.neighbors(4, progress=False)
     assert (scores.shape, rows.shape) == ((110, 4), (110, 4))
     assert not (rows == np.arange(110)[:, None]).any()
     # The last nine repeat the first nine.
@@ -148,10 +147,10 @@ def test_above_a_size_search_is_approximate_said_aloud_and_measured(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     index = Index.build(tmp_path, model, texts, progress=False)
-    exact = index.neighbours(3, progress=False)
+    exact = index.neighbors(3, progress=False)
     assert index.lists is None
     monkeypatch.setattr(index_module, "EXACT_UP_TO", 100)
-    monkeypatch.setattr(index_module, "EXACT_NEIGHBOURS_UP_TO", 100)
+    monkeypatch.setattr(index_module, "EXACT_NEIGHBORS_UP_TO", 100)
     index = Index.open(tmp_path, progress=False)
     said = capsys.readouterr().err
     assert "search is approximate" in said
@@ -160,8 +159,8 @@ def test_above_a_size_search_is_approximate_said_aloud_and_measured(
     assert index.facts["lists"]["recall"] >= 0.99
     assert index.facts["lists"]["queries"] == 110
     assert index.search(model, texts[7], top=1)[0].text == texts[7]
-    np.testing.assert_allclose(index.neighbours(3, progress=False)[0], exact[0], atol=1e-5)
-    assert "Neighbours by approximate search" in capsys.readouterr().err
+    np.testing.assert_allclose(index.neighbors(3, progress=False)[0], exact[0], atol=1e-5)
+    assert "Neighbors by approximate search" in capsys.readouterr().err
     monkeypatch.setattr(index_module, "is_installed", lambda: False)
     index = Index.open(tmp_path)
     assert index.lists is None
@@ -178,13 +177,13 @@ def test_a_damaged_file_is_made_again_or_said_to_be_damaged(
         if name == "index.json":
             assert len(Index.open(tmp_path)) == 2
             continue
-        with pytest.raises(UserError, match="search: .*: delete it to make it anew"):
+        with pytest.raises(UserError, match="search: .*. Delete it to rebuild it"):
             Index.open(tmp_path)
 
 
 def test_no_index_is_one_sentence(tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "none"):
-        with pytest.raises(UserError, match="is no folder that `clusterns encode` wrote"):
+        with pytest.raises(UserError, match="is not a folder that `clusterns encode` wrote"):
             Index.open(place)
 
 

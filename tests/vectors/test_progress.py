@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from clusterns.data.sources import FileSource
-from clusterns.vectors.progress import Progress
-from clusterns.vectors.settings import Share
+from clusterns.vectors.encode import _Progress
+from clusterns.vectors.settings import Partition
 
 
 class Terminal(io.StringIO):
@@ -26,13 +26,13 @@ def test_the_end_is_guessed_from_the_bytes(
     source: FileSource, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stderr", Terminal())
-    with Progress([source], Share(0, 2), shown=True) as progress:
-        assert progress.is_shown
-        progress.read_rows(10)  # before a byte is known to be read, there is no guess
+    with _Progress([source], Partition(0, 2), shown=True) as progress:
+        assert not progress.bar.disable
+        progress.expect(10)  # before a byte is known to be read, there is no guess
         progress.read_bytes(100)
-        progress.read_rows(10)
-        progress.found(10)
-        progress.encoded(5)
+        progress.expect(20)
+        progress.skip(10)
+        progress.bar.update(5)
     # A tenth of the bytes held 20 rows; half of 200 rows are ours.
     last = sys.stderr.getvalue().split("\r")[-1]  # type: ignore[attr-defined]
     assert "15/100" in last
@@ -42,10 +42,9 @@ def test_the_end_is_guessed_from_the_bytes(
 def test_without_a_terminal_there_is_no_bar(
     source: FileSource, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with Progress([source], Share(), shown=True) as progress:
-        assert not progress.is_shown
+    with _Progress([source], Partition(), shown=True) as progress:
         progress.read_bytes(1000)
-        progress.read_rows(10)
-        progress.found(5)
-        progress.encoded(5)
+        progress.expect(10)
+        progress.skip(5)
+        progress.bar.update(5)
     assert capsys.readouterr().err == ""

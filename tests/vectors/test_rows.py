@@ -8,7 +8,7 @@ import pytest
 from clusterns.data.columns import Columns
 from clusterns.data.sources import find_sources
 from clusterns.errors import UserError
-from clusterns.vectors.rows import tables
+from clusterns.vectors.encode import tables
 
 
 def read(path: Path, size: int, *columns: str | None) -> list[list[tuple[object, str]]]:

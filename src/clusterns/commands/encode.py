@@ -19,8 +19,8 @@ from clusterns.data.sources import check_sources
 from clusterns.encoder.locate import check_model
 from clusterns.errors import UserError
 from clusterns.files import read_json
-from clusterns.vectors.manifest import COMPLETE, read_manifest
-from clusterns.vectors.settings import EncodeSettings, Share
+from clusterns.vectors.settings import EncodeSettings, Partition
+from clusterns.vectors.store import COMPLETE, Store, read_manifest
 
 if TYPE_CHECKING:
     from clusterns.vectors.encode import EncodeReport
@@ -53,15 +53,15 @@ class EncodeRequest(EncodeSettings, EncoderOptions):
     """Device: cpu, cuda:0, ... May be repeated: one process each. Default: every accelerator, else the CPU."""
 
     @property
-    def share(self) -> Share:
+    def partition(self) -> Partition:
         """The shards that this call encodes."""
-        return Share.parse(self.shard)
+        return Partition.parse(self.shard)
 
     def run(self) -> EncodeReport:
         """Encode what is missing."""
         self.check()
         from clusterns.encoder.load import check_devices, load_model
-        from clusterns.vectors.devices import all_devices
+        from clusterns.vectors.embed import all_devices
         from clusterns.vectors.encode import encode_corpus
 
         devices = check_devices(as_list(self.device) or all_devices())
@@ -75,14 +75,14 @@ class EncodeRequest(EncodeSettings, EncoderOptions):
             EncodeSettings(**self.model_dump(include=set(EncodeSettings.model_fields))),
             name=str(self.model),
             loading=self.loading,
-            share=self.share,
+            partition=self.partition,
             batch_size=self.batch_size,
             devices=devices,
         )
 
     def check(self) -> None:
         """Refuse what is wrong before anything heavy is imported."""
-        _ = self.share
+        _ = self.partition
         check_sources(as_list(self.corpus))
         read_manifest(Path(self.output))
         check_model(str(self.model), self.pooling)
@@ -132,7 +132,7 @@ class EncodeCommand(EncodeRequest, WorkerOptions):
         if result.empty:
             log(f"{result.empty:,} of them are empty.")
         if result.missing:
-            count = self.share.count
+            count = self.partition.count
             left = sorted({number % count for number in result.missing})
             log(
                 f"{len(result.missing):,} of {result.shards:,} shards are missing, from --shard "
@@ -171,11 +171,9 @@ class EncodeCommand(EncodeRequest, WorkerOptions):
         self._how_to_open(found["texts"], found["shards"])
 
     def _how_to_open(self, texts: int, shards: int) -> None:
-        from clusterns.vectors.shards import Shards
-
         stdout.print(  # to be copied: not wrapped
-            f"{texts:,} texts in {shards:,} {self.format} shards in {self.output}:\n"
-            + Shards(Path(self.output), self.format).how_to_open(),
+            f"{texts:,} texts in {shards:,} shards in {self.output}:\n"
+            + Store.open(Path(self.output)).how_to_open(),
             soft_wrap=True,
         )
 

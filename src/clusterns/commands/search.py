@@ -17,21 +17,19 @@ from clusterns.encoder.locate import check_model
 from clusterns.errors import UserError
 from clusterns.files import cache_folder
 from clusterns.training.folder import RunFolder
-from clusterns.vectors.folder import VectorFolder
-from clusterns.vectors.manifest import COMPLETE, MANIFEST
 from clusterns.vectors.settings import EncodeSettings, Loading
+from clusterns.vectors.store import COMPLETE, MANIFEST, Store
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-    from clusterns.vectors.hits import Hit
-    from clusterns.vectors.index import Index
+    from clusterns.vectors.index import Hit, Index
 
 INDEX = "index"  # in a run folder
 
 
 class SearchRequest(ModelOptions, TextOptions):
-    """Find the texts nearest to a query. Equal texts are one result.
+    """Find the texts nearest to a query. Identical texts are merged.
 
     Texts are encoded once and the embeddings kept. Each call opens the model again: for many queries,
     open an index yourself (:class:`clusterns.vectors.index.Index`).
@@ -62,7 +60,7 @@ class SearchRequest(ModelOptions, TextOptions):
         corpus, run, loading = as_list(self.corpus), Path(self.model), self.loading
         folder = None
         if len(corpus) == 1 and (Path(corpus[0]) / MANIFEST).is_file():
-            folder = VectorFolder.open(Path(corpus[0])).path
+            folder = Store.open(Path(corpus[0])).folder
         elif corpus:
             check_sources(corpus)
         elif not RunFolder(run).is_finished:
@@ -82,7 +80,7 @@ class SearchRequest(ModelOptions, TextOptions):
                 )
         if folder is not None and (folder / COMPLETE).is_file() and loading == Loading():
             # A plain encoder is opened for the query as it was for the text.
-            loading = VectorFolder.open(folder).manifest.model.loading
+            loading = Store.open(folder).manifest.model.loading
         check_model(str(run), loading.pooling)
 
         from clusterns.encoder.load import load_model
@@ -122,7 +120,7 @@ class SearchRequest(ModelOptions, TextOptions):
 
 
 class SearchCommand(SearchRequest):
-    """Find the texts nearest to a query. Equal texts are one result.
+    """Find the texts nearest to a query. Identical texts are merged.
 
     The first search encodes the text and keeps the embeddings: those of a run in RUN/index, others in the cache
     (~/.cache/clusterns, or CLUSTERNS_CACHE).

@@ -78,6 +78,7 @@ def load_model(
             known = ", ".join(model.prompts) or "none"
             raise UserError(f"--prompt-name {prompt_name}: the prompts of {name} are {known}.")
         model.default_prompt_name = prompt_name
+        model.prompts["document"] = model.prompts[prompt_name]
     if truncate_dim is not None:
         whole = model.get_embedding_dimension()
         if whole is not None and truncate_dim > whole:

@@ -22,8 +22,8 @@ from clusterns.errors import UserError
 from clusterns.explorer.export import check_table_file
 from clusterns.files import atomic_file, cache_folder
 from clusterns.training.folder import RunFolder
-from clusterns.vectors.manifest import COMPLETE, MANIFEST
 from clusterns.vectors.settings import DType, Loading
+from clusterns.vectors.store import COMPLETE, MANIFEST
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -114,7 +114,7 @@ class EmbeddedCorpus:
         stored = [load_array(path) for path in paths]
         if any(array is None for array in stored):
             k = min(NEIGHBORS, len(self) - 1)
-            cosines, rows = self.index.neighbours(k) if k else [np.zeros((len(self), 0))] * 2
+            cosines, rows = self.index.neighbors(k) if k else [np.zeros((len(self), 0))] * 2
             stored = [cosines.astype(np.float32), rows.astype(np.int32)]
             for path, array in zip(paths, stored, strict=True):
                 save_array(path, array)

@@ -31,7 +31,7 @@ from clusterns.tables import Table
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe
 from clusterns.vectors.index import Index
-from clusterns.vectors.manifest import COMPLETE
+from clusterns.vectors.store import COMPLETE
 
 MIN_SENTENCES = 12
 SIMILARITIES = {

@@ -1,7 +1,7 @@
-"""Every distinct sentence is encoded once, longest first.
+"""Texts to vectors: each distinct text once, the longest first, on one device or several.
 
 ``encode`` sorts by characters, which leaves 44 % of padding in batches of 128 real STS sentences;
-sorted by tokens it is 2 %. So sentences go to it sorted by tokens, a few batches a call.
+sorted by tokens it is 2 %. So texts go to it sorted by tokens, a few batches per call.
 """
 
 from __future__ import annotations
@@ -11,41 +11,45 @@ import logging
 import math
 import uuid
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
 from transformers import PreTrainedTokenizerBase
 
 from clusterns.console import bar
-from clusterns.errors import UserError
+from clusterns.errors import UserError, is_out_of_memory
 from clusterns.files import atomic_file
-from clusterns.vectors.fingerprint import fingerprint as fingerprint
+from clusterns.vectors.fingerprint import fingerprint
 
 Vectors = NDArray[np.float32]
 Task = Literal["query", "document"]
-BATCHES_A_CALL = 8  # more bring the padding back, fewer leave little to share over devices
-TEXTS_A_COUNT = 1024  # the tokenizer's answer for a million long texts would fill the memory
+BATCHES_PER_CALL = 8  # more bring the padding back, fewer leave little to share over devices
+BATCHES_PER_DEVICE = 32  # in one call to several devices, which wait for each other at its end
+TEXTS_PER_COUNT = 1024  # the tokenizer's answer for a million long texts would fill the memory
 
 
 class Encoder(Protocol):
     """Anything with Sentence Transformers' ``encode``."""
 
     def encode(self, inputs: list[str], *, batch_size: int, show_progress_bar: bool) -> Any:
-        """Return one vector a sentence."""
+        """Return one vector per text."""
 
 
 class Embedder:
-    """Turns sentences to vectors, remembers them, and refuses vectors that cannot be right.
+    """Embeds texts, remembers their vectors, and refuses vectors that cannot be right.
 
     Args:
-        model: what encodes; never called twice for the same sentence and task.
-        batch_size: sentences a forward pass.
-        progress: whether to show a progress bar while encoding.
-        cache: a folder that keeps vectors between calls, or None. It holds one folder for each
+        model: what encodes; never called twice for the same text and task.
+        batch_size: batch size.
+        progress: whether to show a progress bar.
+        cache: a folder that keeps vectors between calls, or None. It holds one folder per
             model fingerprint, and in it files that are only ever added.
     """
 
@@ -64,27 +68,28 @@ class Embedder:
         self._blocks: list[Vectors] = []
         self._tokens: dict[str, int] = {}
         self._cache = cache / fingerprint(model) if cache else None
-        self._kept = _read_cache(self._cache) if self._cache else {}
+        self._cached = _read_cache(self._cache) if self._cache else {}
 
     @property
     def dimension(self) -> int | None:
-        """The length of a vector; None before the first one."""
+        """The number of dimensions; None before the first text."""
         return self._blocks[0].shape[1] if self._blocks else None
 
     def __call__(self, sentences: Sequence[str], task: Task | None = None) -> Vectors:
-        """Embed sentences: (n, d) in their order."""
+        """Embed texts: (n, d) in their order."""
         self._encode_new(list(dict.fromkeys(sentences)), task)
-        rows = [self._rows[task, sentence] for sentence in sentences]
         if len(self._blocks) > 1:
             self._blocks = [np.concatenate(self._blocks)]
-        return self._blocks[0][rows]
+        if not self._blocks:
+            return np.empty((0, 0), dtype=np.float32)
+        return self._blocks[0][[self._rows[task, sentence] for sentence in sentences]]
 
     def _encode_new(self, distinct: list[str], task: Task | None) -> None:
         new = [sentence for sentence in distinct if (task, sentence) not in self._rows]
         keys = {sentence: _key(sentence, task) for sentence in new} if self._cache else {}
-        kept = [sentence for sentence in new if keys.get(sentence) in self._kept]
-        if kept:
-            self._add(kept, task, np.stack([self._kept.pop(keys[s]) for s in kept]))
+        cached = [sentence for sentence in new if keys.get(sentence) in self._cached]
+        if cached:
+            self._add(cached, task, np.stack([self._cached.pop(keys[s]) for s in cached]))
         rest = [sentence for sentence in new if (task, sentence) not in self._rows]
         if rest:
             vectors = self._encode(rest, task)
@@ -98,85 +103,167 @@ class Embedder:
         encode = partial(
             encode or self.model.encode, batch_size=self.batch_size, show_progress_bar=False
         )
-        slab = self.batch_size * BATCHES_A_CALL
+        size = self.batch_size * BATCHES_PER_CALL
         with bar(total=len(sentences), desc="Encode", shown=self.progress) as shown:
             vectors = encode_longest_first(
-                encode, sentences, self._count(sentences), slab, shown.update
+                encode, sentences, self._count(sentences), size, shown.update
             )
         self.encoded += len(sentences)
         return vectors
 
     def _add(self, sentences: list[str], task: Task | None, vectors: Vectors) -> None:
-        _same_dimension(self.dimension, vectors.shape[1])
+        _check_dimension(self.dimension, vectors.shape[1])
         start = len(self._rows)
         self._blocks.append(vectors)
         self._rows.update({(task, s): start + row for row, s in enumerate(sentences)})
 
     def _count(self, sentences: list[str]) -> list[int]:
-        """The tokens of each sentence, counted once."""
+        """The number of tokens of each text, counted once."""
         new = [sentence for sentence in sentences if sentence not in self._tokens]
         self._tokens.update(zip(new, token_counts(self.model, new), strict=True))
         return [self._tokens[sentence] for sentence in sentences]
 
     def truncation_rate(self, sentences: Sequence[str]) -> float:
-        """The share of the distinct sentences that the model reads only the beginning of."""
+        """The share of the distinct texts that the model truncates."""
         limit = getattr(self.model, "max_seq_length", None) or math.inf
         counts = self._count(list(dict.fromkeys(sentences)))
         return sum(count > limit for count in counts) / max(1, len(counts))
+
+
+class DocumentEncoder:
+    """Encodes the documents of a corpus in batches that depend on nothing but the texts.
+
+    A batch is one call of ``encode`` on one device, and what a process of the pool takes on
+    several, so the number of devices changes no batch.
+
+    Args:
+        model: what encodes; its document prompt, if any, is put before each text.
+        batch_size: batch size.
+        normalize: whether to scale vectors to length 1.
+        pool: Sentence Transformers' pool of processes, or None for this process alone.
+    """
+
+    def __init__(
+        self,
+        model: SentenceTransformer,
+        batch_size: int,
+        normalize: bool,
+        pool: dict[Any, Any] | None = None,
+    ) -> None:
+        self.model = model
+        self.batch_size = batch_size
+        self.truncated = 0
+        processes = BATCHES_PER_DEVICE * len(pool["processes"]) if pool else 1
+        self._size = batch_size * processes
+        self._encode = partial(
+            model.encode_document,
+            batch_size=batch_size,
+            chunk_size=batch_size,
+            pool=pool,
+            normalize_embeddings=normalize,
+            show_progress_bar=False,
+        )
+
+    def __call__(self, texts: Sequence[str], advance: Callable[[int], object]) -> Vectors:
+        """Encode texts, equal ones once: (n, d) in their order."""
+        index: dict[str, int] = {}
+        rows = [index.setdefault(text, len(index)) for text in texts]
+        distinct = list(index)
+        counts = token_counts(self.model, distinct)
+        limit = self.model.max_seq_length
+        if limit is not None:
+            self.truncated += sum(counts[row] > limit for row in rows)
+        try:
+            vectors = encode_longest_first(self._encode, distinct, counts, self._size, advance)
+        except RuntimeError as error:
+            # The system kills a process of the pool that takes too much memory.
+            if is_out_of_memory(error) or "died unexpectedly" in str(error):
+                raise UserError(
+                    f"a batch of {self.batch_size} texts does not fit into the device's memory. "
+                    "Continue with a smaller --batch-size."
+                ) from error
+            raise
+        advance(len(rows) - len(distinct))
+        return vectors[rows]
+
+
+@contextmanager
+def document_encoder(
+    model: SentenceTransformer, devices: Sequence[str], batch_size: int, normalize: bool
+) -> Iterator[DocumentEncoder]:
+    """Open an encoder on ``devices``: with several of them, a process each."""
+    if len(devices) < 2:
+        yield DocumentEncoder(model, batch_size, normalize)
+        return
+    pool = model.start_multi_process_pool(list(devices))
+    try:
+        yield DocumentEncoder(model, batch_size, normalize, pool)
+    finally:
+        model.stop_multi_process_pool(pool)
+
+
+def all_devices() -> list[str]:
+    """Every accelerator of this machine, or the CPU if it has none."""
+    accelerator = (
+        torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    )
+    if accelerator is None:
+        return ["cpu"]
+    return [f"{accelerator.type}:{number}" for number in range(torch.accelerator.device_count())]
 
 
 def encode_longest_first(
     encode: Callable[[list[str]], Any],
     sentences: Sequence[str],
     counts: Sequence[int],
-    slab: int,
+    size: int,
     advance: Callable[[int], object],
 ) -> Vectors:
-    """Encode sentences sorted by their token ``counts``, ``slab`` a call: (n, d) in their order.
+    """Encode texts sorted by their token ``counts``, ``size`` per call: (n, d) in their order.
 
     ``advance`` is told how many more are done. Vectors that cannot be right are refused.
     """
     order = np.argsort([-count for count in counts], kind="stable")
     vectors: Vectors | None = None
-    for rows in np.split(order, range(slab, len(order), slab)):
+    for rows in np.split(order, range(size, len(order), size)):
         chunk = [sentences[row] for row in rows]
         part = np.asarray(encode(chunk), dtype=np.float32)
         if part.ndim != 2 or len(part) != len(chunk):
             raise UserError(
-                f"the model gave an answer of shape {part.shape} for {len(chunk)} sentences: "
-                "it is not a sentence encoder, or its vectors differ in length."
+                f"the model returned an array of shape {part.shape} for {len(chunk)} texts: it is "
+                "not a sentence encoder, or its vectors differ in length."
             )
         if vectors is None:
             vectors = np.empty((len(sentences), part.shape[1]), dtype=np.float32)
-        _same_dimension(vectors.shape[1], part.shape[1])
+        _check_dimension(vectors.shape[1], part.shape[1])
         vectors[rows] = part
         advance(len(chunk))
-    assert vectors is not None, "no sentence to encode"
+    assert vectors is not None, "no text to encode"
     broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if len(broken):
         raise UserError(
-            f"the model gave NaN or infinity for {len(broken)} of {len(sentences)} sentences, "
+            f"the model returned NaN or infinity for {len(broken)} of {len(sentences)} texts, "
             f"the first is {sentences[broken[0]][:80]!r}."
         )
     return vectors
 
 
 def token_counts(model: Encoder, sentences: list[str]) -> list[int]:
-    """How many tokens sentences have; words, where the model has no tokenizer of Transformers."""
+    """The number of tokens of each text; of words, if the model has no tokenizer of Transformers."""
     tokenizer = getattr(model, "tokenizer", None)
     if not sentences or not isinstance(tokenizer, PreTrainedTokenizerBase):
         return [len(sentence.split()) for sentence in sentences]
     counts: list[int] = []
-    for start in range(0, len(sentences), TEXTS_A_COUNT):
-        few = sentences[start : start + TEXTS_A_COUNT]
+    for start in range(0, len(sentences), TEXTS_PER_COUNT):
+        few = sentences[start : start + TEXTS_PER_COUNT]
         ids = tokenizer(few, truncation=False, padding=False, verbose=False)["input_ids"]
         counts += [len(one) for one in ids]
     return counts
 
 
-def _same_dimension(before: int | None, now: int) -> None:
+def _check_dimension(before: int | None, now: int) -> None:
     if before not in (None, now):
-        raise UserError(f"the model's vectors changed from {before} to {now} numbers.")
+        raise UserError(f"the model's vectors changed from {before} to {now} dimensions.")
 
 
 def _key(sentence: str, task: Task | None) -> bytes:
@@ -184,16 +271,16 @@ def _key(sentence: str, task: Task | None) -> bytes:
 
 
 def _read_cache(folder: Path) -> dict[bytes, Vectors]:
-    kept: dict[bytes, Vectors] = {}
+    cached: dict[bytes, Vectors] = {}
     for path in sorted(folder.glob("*.npz")):
         try:
             with np.load(path, allow_pickle=False) as stored:
                 keys, vectors = stored["keys"], stored["vectors"]
         except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-            logging.getLogger(__name__).warning("left out the unreadable cache file %s", path)
+            logging.getLogger(__name__).warning("ignored the unreadable cache file %s", path)
             continue
-        kept.update({key.tobytes(): vector for key, vector in zip(keys, vectors, strict=True)})
-    return kept
+        cached.update({key.tobytes(): vector for key, vector in zip(keys, vectors, strict=True)})
+    return cached
 
 
 def _write_cache(folder: Path, keys: list[bytes], vectors: Vectors) -> None:

@@ -1,53 +1,51 @@
-"""A corpus and a model to a folder of shards, of which only those that are missing are made."""
+"""A corpus and a model to a folder of shards, of which only the missing ones are made."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from sentence_transformers import SentenceTransformer
 
-from clusterns.console import log
+from clusterns.console import bar, log
 from clusterns.data.columns import Columns
 from clusterns.data.in_memory import InMemorySource
 from clusterns.data.sources import Source, describe_columns, find_sources
 from clusterns.errors import UserError
 from clusterns.locks import locked
 from clusterns.record import library_versions
-from clusterns.vectors.devices import (
-    TextEncoder,
-    all_devices,
-    lower_precision,
-    ranges_of,
-    text_encoder,
-)
+from clusterns.vectors.embed import DocumentEncoder, all_devices, document_encoder
 from clusterns.vectors.fingerprint import fingerprint
-from clusterns.vectors.manifest import (
+from clusterns.vectors.quantize import Ranges, quantize
+from clusterns.vectors.settings import EncodeSettings, Loading, Partition
+from clusterns.vectors.store import (
     COMPLETE,
     CorpusFacts,
     Manifest,
     ModelFacts,
+    Store,
     read_manifest,
     write_once,
 )
-from clusterns.vectors.progress import Progress
-from clusterns.vectors.rows import tables
-from clusterns.vectors.settings import EncodeSettings, Loading, Share
 
-CALIBRATION = 10_000  # the texts that say what int8 and uint8 are spread over
+CALIBRATION = 10_000  # texts that decide the ranges of int8 and uint8
+MAX_ID_LENGTH = 1000  # characters; more is the text itself, named as the id by mistake
 
 
 @dataclass(frozen=True)
 class EncodeReport:
-    """What became of a corpus.
+    """What was encoded.
 
-    ``texts`` and ``shards`` count all of it, ``missing`` names the shards that other processes have
-    still to make; ``encoded``, ``truncated`` and ``empty`` are about the texts that this process
-    encoded, and ``max_length`` is how many tokens of them the model reads.
+    ``texts`` and ``shards`` count the whole corpus, ``missing`` lists the shards that other
+    processes have yet to make; ``encoded``, ``truncated`` and ``empty`` count the texts that this
+    process encoded, and ``max_length`` is the number of tokens that the model reads of each.
     """
 
     texts: int
@@ -67,7 +65,7 @@ def encode_corpus(
     *,
     name: str = "a model",
     loading: Loading | None = None,
-    share: Share | None = None,
+    partition: Partition | None = None,
     batch_size: int = 32,
     devices: Sequence[str] | None = None,
     progress: bool = True,
@@ -79,17 +77,17 @@ def encode_corpus(
             memory; nothing is cleaned or left out, and a row without text gets the vector of the
             empty text.
         model: what encodes.
-        output: a new folder, or one that the same model, corpus and settings were begun in:
-            shards that are there already stay as they are.
+        output: a new folder, or one that was begun with the same model, corpus and settings:
+            shards that exist stay as they are.
         settings: what decides the files.
         name: what to call the model in the manifest.
-        loading: how it was opened, for the manifest: a search opens it so again.
-        share: which shards are made here; without it, all.
-        batch_size: texts a forward pass.
-        devices: where to encode, a process each; without it, all accelerators or the processor.
-        progress: whether to show a bar.
+        loading: how it was opened, for the manifest: a search opens it in the same way.
+        partition: which shards to make. Default: all.
+        batch_size: batch size.
+        devices: where to encode, a process each. Default: all accelerators, or the CPU.
+        progress: whether to show a progress bar.
     """
-    settings, share = settings or EncodeSettings(), share or Share()
+    settings, partition = settings or EncodeSettings(), partition or Partition()
     if isinstance(corpus, InMemorySource):
         sources: Sequence[Source] = [corpus]
         settings = settings.model_copy(
@@ -100,9 +98,9 @@ def encode_corpus(
         sources, names = find_sources(corpus), list(corpus)
         _refuse_inside(corpus, output)
     columns = Columns(settings.column, settings.id_column)
-    for told in describe_columns(sources, columns) if progress else ():
-        log(told)
-    asked = Manifest(
+    for line in describe_columns(sources, columns) if progress else ():
+        log(line)
+    requested = Manifest(
         model=ModelFacts(
             name=name,
             fingerprint=fingerprint(model),
@@ -113,78 +111,163 @@ def encode_corpus(
         settings=settings,
         versions=library_versions(),
     )
-    begun = read_manifest(output)
-    if begun is not None:
-        begun.check(asked, output)
-    first = next(tables(sources, columns, CALIBRATION, _ignore), None)
+    existing = read_manifest(output)
+    if existing is not None:
+        existing.check(requested, output)
+    first = next(tables(sources, columns, CALIBRATION), None)
     if first is None:
         raise UserError(f"there is no text in {', '.join(names)}.")
+    devices = devices or all_devices()
     with (
-        locked(_locked_name(output, share)),
-        text_encoder(model, devices or all_devices(), batch_size, settings.normalize) as encode,
+        locked(_lock_name(output, partition)),
+        document_encoder(model, devices, batch_size, settings.normalize) as encode,
     ):
-        begun = begun or _with_ranges(asked, first, encode).begin(output)
-        begun.check(asked, output)
-        report = _encode_share(sources, columns, begun, output, share, encode, progress)
-    if content_of(sources) != asked.corpus.fingerprint:
+        manifest = existing or _with_ranges(requested, first, encode).begin(output)
+        manifest.check(requested, output)
+        store = Store(output, manifest)
+        report = _encode_partition(sources, columns, store, partition, encode, progress)
+    if content_of(sources) != requested.corpus.fingerprint:
         raise UserError(
-            f"{', '.join(names)} changed while it was encoded: remove {output} and start again."
+            f"{', '.join(names)} changed while it was encoded. Delete {output} and start again."
         )
     if not report.missing:
         write_once(output / COMPLETE, {"shards": report.shards, "texts": report.texts})
     return report
 
 
-def _encode_share(
+def _encode_partition(
     sources: Sequence[Source],
     columns: Columns,
-    manifest: Manifest,
-    output: Path,
-    share: Share,
-    encode: TextEncoder,
+    store: Store,
+    partition: Partition,
+    encode: DocumentEncoder,
     shown: bool,
 ) -> EncodeReport:
-    size, precision = manifest.settings.shard_size, manifest.settings.precision
-    shards = manifest.shards(output)
-    shards.remove_leftovers(share)
+    settings, ranges = store.manifest.settings, store.manifest.ranges
+    size = settings.shard_size
+    store.remove_leftovers(partition)
     count = rows = encoded = empty = 0
-    with Progress(sources, share, shown) as progress:
+    with _Progress(sources, partition, shown) as progress:
         for number, table in enumerate(tables(sources, columns, size, progress.read_bytes)):
             count, rows = count + 1, rows + len(table)
-            progress.read_rows(len(table))
-            if number not in share:
+            progress.expect(rows)
+            if number not in partition:
                 continue
-            if shards.is_done(number, len(table)):
-                progress.found(len(table))
+            if store.is_done(number, len(table)):
+                progress.skip(len(table))
                 continue
             texts = table["text"].to_pylist()
-            vectors = lower_precision(encode(texts, progress.encoded), precision, manifest.ranges)
-            shards.write(number, table, vectors)
+            vectors = encode(texts, progress.bar.update)
+            store.write(number, table, quantize(vectors, settings.precision, ranges))
             encoded += len(texts)
             empty += sum(not text.strip() for text in texts)
-            if shown and not progress.is_shown:
-                log(f"{shards.path(number).name}: {len(texts):,} texts")
+            if shown and progress.bar.disable:
+                log(f"{store.path(number).name}: {len(texts):,} texts")
     missing = [
         number
         for number in range(count)
-        if number not in share and not shards.is_done(number, min(size, rows - number * size))
+        if number not in partition and not store.is_done(number, min(size, rows - number * size))
     ]
     return EncodeReport(
         rows, count, missing, encoded, encode.truncated, empty, encode.model.max_seq_length
     )
 
 
-def _with_ranges(asked: Manifest, first: pa.Table, encode: TextEncoder) -> Manifest:
-    """Add what 8-bit numbers are spread over, found from the first texts of the corpus.
+class _Progress:
+    """A bar over the texts of one process; their total is estimated from the bytes read so far."""
 
-    They are the same for every process, whichever shards it makes.
+    def __init__(self, sources: Sequence[Source], partition: Partition, shown: bool) -> None:
+        sizes = [source.size for source in sources]
+        self.size = None if None in sizes else sum(size or 0 for size in sizes)
+        self.parts = partition.count
+        self.bytes = 0
+        self.bar = bar(desc="Encode", unit=" texts", shown=shown)
+
+    def __enter__(self) -> _Progress:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.bar.close()
+
+    def read_bytes(self, count: int) -> None:
+        self.bytes += count
+
+    def expect(self, rows: int) -> None:
+        """Estimate the total, given how many rows were read, ours or not."""
+        if not self.bar.disable and self.size and self.bytes:
+            estimate = rows * self.size / self.bytes / self.parts
+            self.bar.total = max(self.bar.n, round(estimate))
+
+    def skip(self, count: int) -> None:
+        """Count texts that an earlier process encoded; the rate leaves them out."""
+        if not self.bar.disable:
+            self.bar.initial += count
+            self.bar.n += count
+            self.bar.refresh()
+
+
+def tables(
+    sources: Sequence[Source],
+    columns: Columns,
+    size: int,
+    advance: Callable[[int], object] = lambda _: None,
+) -> Iterator[pa.Table]:
+    """Yield every row of the sources, ``size`` rows per table; the last one may be shorter.
+
+    A table has the columns ``id`` (int64: the number of the row; or string) and ``text`` (never
+    null). ``advance`` is told how many more bytes were read.
     """
-    if asked.settings.precision not in ("int8", "uint8"):
-        return asked
-    log(f"Finding the range of {asked.settings.precision} from the first {len(first):,} texts.")
-    vectors = encode(first["text"].to_pylist(), _ignore)
+    pending: list[pa.RecordBatch] = []
+    rows = start = 0
+    for batch in _batches(sources, columns, advance):
+        while rows + batch.num_rows >= size:
+            table = pa.Table.from_batches([*pending, batch.slice(0, size - rows)])
+            yield _with_ids(table, columns, start)
+            batch = batch.slice(size - rows)
+            start += size
+            pending, rows = [], 0
+        if batch.num_rows:
+            pending.append(batch)
+            rows += batch.num_rows
+    if pending:
+        yield _with_ids(pa.Table.from_batches(pending), columns, start)
+
+
+def _batches(
+    sources: Sequence[Source], columns: Columns, advance: Callable[[int], object]
+) -> Iterator[pa.RecordBatch]:
+    for source in sources:
+        for batch in source.rows(columns, advance):
+            if columns.id is None:
+                yield batch
+            else:
+                # An empty line between two records is no record.
+                blank = pc.and_(pc.is_null(batch["text"]), pc.is_null(batch["id"]))
+                yield batch.filter(pc.invert(blank))
+
+
+def _with_ids(table: pa.Table, columns: Columns, start: int) -> pa.Table:
+    texts = pc.fill_null(table["text"], "")
+    if columns.id is None:
+        return pa.table({"id": np.arange(start, start + len(texts)), "text": texts})
+    ids = table["id"]
+    too_long = pc.greater(pc.utf8_length(pc.fill_null(ids, "")), MAX_ID_LENGTH)
+    bad = pc.or_(pc.is_null(ids), too_long)
+    if pc.any(bad).as_py():
+        row = pc.index(bad, True).as_py()
+        what = "no id" if ids[row].as_py() is None else f"an id of over {MAX_ID_LENGTH} characters"
+        raise UserError(f"row {start + row:,} has {what} in the column {columns.id!r}.")
+    return pa.table({"id": ids, "text": texts})
+
+
+def _with_ranges(requested: Manifest, first: pa.Table, encode: DocumentEncoder) -> Manifest:
+    """Add the ranges of 8-bit values, found from the first texts: the same for every process."""
+    if requested.settings.precision not in ("int8", "uint8"):
+        return requested
+    log(f"Finding the range of {requested.settings.precision} in the first {len(first):,} texts.")
+    vectors = encode(first["text"].to_pylist(), lambda _: None)
     encode.truncated = 0
-    return asked.model_copy(update={"ranges": ranges_of(vectors)})
+    return requested.model_copy(update={"ranges": Ranges.of(vectors)})
 
 
 def content_of(sources: Sequence[Source]) -> str:
@@ -193,21 +276,15 @@ def content_of(sources: Sequence[Source]) -> str:
     return hashlib.sha256(json.dumps(identities).encode()).hexdigest()[:32]
 
 
-def _locked_name(output: Path, share: Share) -> Path:
-    """What is locked: two processes may share a folder, but not make the same share of it."""
-    if share.count == 1:
+def _lock_name(output: Path, partition: Partition) -> Path:
+    """What is locked: processes may share a folder, but not make the same partition of it."""
+    if partition.count == 1:
         return output
-    return output.with_name(f"{output.name}, share {share.index} of {share.count}")
+    return output.with_name(f"{output.name}, part {partition.index} of {partition.count}")
 
 
 def _refuse_inside(corpus: Sequence[str], output: Path) -> None:
     """Shards in a folder of the corpus would be part of the corpus the next time."""
     for name in corpus:
         if Path(name).is_dir() and output.resolve().is_relative_to(Path(name).resolve()):
-            raise UserError(
-                f"--output {output} lies in the corpus {name}: name a folder elsewhere."
-            )
-
-
-def _ignore(_: int) -> None:
-    """What is read or encoded here is not counted."""
+            raise UserError(f"--output {output} lies in the corpus {name}. Choose another folder.")

@@ -1,9 +1,10 @@
-"""Search over a folder of vectors: exact up to some size, approximate above it."""
+"""Search in a folder of vectors: exact up to some size, approximate above it."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,54 +17,67 @@ from clusterns.data.in_memory import InMemorySource
 from clusterns.errors import UserError
 from clusterns.files import atomic_folder, read_json, write_json
 from clusterns.locks import locked
-from clusterns.vectors.approximate import InvertedFile, is_installed
+from clusterns.vectors.ann import InvertedFile, is_installed
 from clusterns.vectors.encode import encode_corpus
 from clusterns.vectors.fingerprint import fingerprint
-from clusterns.vectors.folder import VectorFolder
-from clusterns.vectors.hits import Hit, one_a_text
-from clusterns.vectors.manifest import COMPLETE, MANIFEST
 from clusterns.vectors.nearest import Rows, Vectors, all_nearest, nearest, unit
 from clusterns.vectors.settings import Loading
+from clusterns.vectors.store import COMPLETE, MANIFEST, Store
 
 SEARCH = "search"  # beside the shards: the same vectors as one mapped file, made once
 VECTORS, ROWS, LISTS, FACTS = "vectors.npy", "rows.arrow", "lists.faiss", "index.json"
 EXACT_UP_TO = 200_000  # texts
-# All texts against all others grow with the square.
-EXACT_NEIGHBOURS_UP_TO = 30_000
+# Comparing all texts with all others grows with the square.
+EXACT_NEIGHBORS_UP_TO = 30_000
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One result."""
+
+    score: float
+    """Cosine of query and text."""
+    row: int
+    text: str | None
+    """None if the folder holds no texts."""
+    name: str | None
+    """Its id, if it has one of its own."""
+    also: tuple[str, ...] = ()
+    """The names of others with the same text."""
 
 
 class Index:
     """Texts and their vectors, searched by cosine.
 
     It lies in a folder that ``clusterns encode`` or :meth:`build` wrote. Opened for the first
-    time, the shards of whatever format and precision become one mapped file of unit vectors (and,
-    above 200,000 texts and with the extra ``faiss``, an inverted file) in the folder ``search``
-    beside them, which is used from then on and may be deleted.
+    time, the shards of any precision become one mapped file of unit vectors (and, above 200,000
+    texts and with the extra ``faiss``, an inverted file) in the folder ``search`` beside them, which
+    is used from then on and may be deleted.
 
     Attributes:
         vectors: (n, d) unit vectors, mapped.
         ids: (n,) ids of the texts.
-        texts: (n,) the texts, mapped; nulls where the folder keeps none.
+        texts: (n,) the texts, mapped; nulls if the folder holds none.
     """
 
-    def __init__(self, parts: Sequence[VectorFolder], place: Path) -> None:
+    def __init__(self, parts: Sequence[Store], folder: Path) -> None:
         self.parts = parts
-        self.folder = parts[0].path
+        self.folder = parts[0].folder
         self.manifest = parts[0].manifest
-        self.facts: dict[str, Any] = read_json(place / FACTS)
-        self.vectors: Vectors = np.load(place / VECTORS, mmap_mode="r", allow_pickle=False)
-        rows = pa.ipc.open_file(pa.memory_map(str(place / ROWS))).read_all()
+        self.facts: dict[str, Any] = read_json(folder / FACTS)
+        self.vectors: Vectors = np.load(folder / VECTORS, mmap_mode="r", allow_pickle=False)
+        rows = pa.ipc.open_file(pa.memory_map(str(folder / ROWS))).read_all()
         self.ids, self.texts = rows["id"], rows["text"]
         self.lists: InvertedFile | None = None
         if "lists" in self.facts and is_installed():
-            self.lists = InvertedFile.load(place / LISTS, self.vectors, self.facts["lists"])
+            self.lists = InvertedFile.load(folder / LISTS, self.vectors, self.facts["lists"])
 
     def __len__(self) -> int:
         return len(self.vectors)
 
     @property
     def names(self) -> pa.ChunkedArray | None:
-        """The ids, where they are more than numbers of rows."""
+        """The ids, if they are more than numbers of rows."""
         return None if pa.types.is_integer(self.ids.type) else self.ids
 
     @classmethod
@@ -80,18 +94,18 @@ class Index:
         devices: Sequence[str] | None = None,
         progress: bool = True,
     ) -> Index:
-        """Embed ``texts`` into ``folder``; what an earlier, stopped call has done there is kept.
+        """Embed ``texts`` into ``folder``; what an earlier, interrupted call encoded is kept.
 
         Args:
             folder: a new one, or one that was begun with the same model and texts.
             model: what embeds.
             texts: one vector each.
-            names: what to call them in answers.
+            names: what to call them in results.
             model_name: what to call the model in the folder's manifest.
             loading: how it was opened, for the manifest.
-            batch_size: texts a forward pass.
-            devices: where to embed, a process each; by default the device of the model.
-            progress: whether to show bars, on a terminal.
+            batch_size: batch size.
+            devices: where to embed, a process each. Default: the device of the model.
+            progress: whether to show progress bars, on a terminal.
         """
         given = InMemorySource.of(texts, names)
         encode_corpus(
@@ -110,28 +124,28 @@ class Index:
         progress: bool = True,
     ) -> Index:
         """Open a folder of vectors; with ``model``, refuse those of another one."""
-        parts = [VectorFolder.open(folder), *_additions(folder)]
+        parts = [Store.open(folder), *_additions(folder)]
         if model is not None:
             parts[0].check_model(fingerprint(model), model_name)
-        place = folder / SEARCH
+        search = folder / SEARCH
         of = hashlib.sha256("".join(p.manifest.digest for p in parts).encode()).hexdigest()[:32]
-        if not _is_ready(place, of):
-            with locked(place):
-                if not _is_ready(place, of):
-                    _prepare(parts, place, of, progress)
+        if not _is_ready(search, of):
+            with locked(search):
+                if not _is_ready(search, of):
+                    _prepare(parts, search, of, progress)
         try:
-            return cls(parts, place)
+            return cls(parts, search)
         except (OSError, ValueError, KeyError, TypeError, RuntimeError, pa.ArrowException) as error:
-            raise UserError(f"cannot read {place}: {error}: delete it to make it anew.") from None
+            raise UserError(f"cannot read {search}: {error}. Delete it to rebuild it.") from None
 
     def add(
         self, model: SentenceTransformer, texts: Sequence[str], names: Sequence[str] | None = None
     ) -> Index:
-        """Embed more texts; gives the index over all of them. The same ones are added once."""
+        """Embed more texts and return the index of all; the same texts are added only once."""
         self.parts[0].check_model(fingerprint(model), "this one")
         if (names is None) != (self.names is None):
             raise UserError(
-                f"give names to the new texts if and only if those in {self.folder} do."
+                f"give names to the new texts if and only if those in {self.folder} have names."
             )
         given = InMemorySource.of(texts, names)
         key = given.identity()[:12]
@@ -147,12 +161,12 @@ class Index:
         return Index.open(self.folder)
 
     def search(self, model: SentenceTransformer, query: str, top: int = 10) -> list[Hit]:
-        """The ``top`` texts nearest to ``query``, in words; what has the same text is one answer."""
+        """The ``top`` texts nearest to ``query``. Identical texts are merged."""
         vector = np.asarray(model.encode_query([query], show_progress_bar=False), dtype=np.float32)
         asked = top
         while True:
             scores, rows = self.nearest(vector, asked)
-            hits = one_a_text(
+            hits = merge_identical(
                 self.hit(row, score)
                 for score, row in zip(scores[0].tolist(), rows[0].tolist(), strict=True)
                 if row >= 0
@@ -162,7 +176,7 @@ class Index:
             asked = min(4 * asked, len(self))
 
     def hit(self, row: int, score: float) -> Hit:
-        """A row as an answer."""
+        """A row as a result."""
         name = None if self.names is None else self.names[row].as_py()
         return Hit(score, row, self.texts[row].as_py(), name)
 
@@ -176,33 +190,46 @@ class Index:
             return self.lists.search(queries, k)
         return nearest(queries, self.vectors, k)
 
-    def neighbours(self, k: int, progress: bool = True) -> tuple[Vectors, Rows]:
+    def neighbors(self, k: int, progress: bool = True) -> tuple[Vectors, Rows]:
         """The ``k`` nearest other texts of every text: (n, k) cosines and rows, the best first.
 
-        Exact up to 30,000 texts and wherever faiss is not installed; above, through an inverted
-        file, with its measured recall said aloud. What is not found is row -1, at the end.
+        Exact up to 30,000 texts, and without faiss; above, through an inverted file, whose measured
+        recall is logged. What is not found is row -1, at the end.
         """
-        if len(self) <= EXACT_NEIGHBOURS_UP_TO or not is_installed():
+        if len(self) <= EXACT_NEIGHBORS_UP_TO or not is_installed():
             return all_nearest(self.vectors, k, progress)
         lists = self.lists or InvertedFile.build(self.vectors, progress)
-        log(f"Neighbours by approximate search: {_said(lists.recall.recall)}.")
-        return lists.neighbours(k, progress)
+        log(f"Neighbors by approximate search: {_describe(lists.recall.recall)}.")
+        return lists.neighbors(k, progress)
 
 
-def _additions(folder: Path) -> list[VectorFolder]:
-    """What was added, in order; what was stopped meanwhile is not yet part of it."""
+def merge_identical(hits: Iterable[Hit]) -> list[Hit]:
+    """Merge hits with the same text into the one with the lowest row, with the names of the others."""
+    groups: dict[object, list[Hit]] = {}
+    for hit in hits:
+        groups.setdefault(hit.row if hit.text is None else hit.text, []).append(hit)
+    merged = []
+    for group in groups.values():
+        first, *others = sorted(group, key=lambda hit: hit.row)
+        also = tuple(hit.name for hit in others if hit.name is not None)
+        merged.append(replace(first, also=also))
+    return merged
+
+
+def _additions(folder: Path) -> list[Store]:
+    """What was added, in order, without what was interrupted."""
     paths = sorted(folder.glob(f"added-*/{MANIFEST}"))
-    return [VectorFolder.open(p.parent) for p in paths if (p.parent / COMPLETE).is_file()]
+    return [Store.open(p.parent) for p in paths if (p.parent / COMPLETE).is_file()]
 
 
-def _is_ready(place: Path, of: str) -> bool:
+def _is_ready(folder: Path, of: str) -> bool:
     try:
-        facts = read_json(place / FACTS)
+        facts = read_json(folder / FACTS)
     except (OSError, ValueError):
         return False
     if not isinstance(facts, dict) or facts.get("of") != of:
         return False
-    # Where faiss was installed in the meantime, it is used.
+    # If faiss was installed in the meantime, it is used.
     return "lists" in facts or not _wants_lists(facts["rows"])
 
 
@@ -210,31 +237,31 @@ def _wants_lists(rows: int) -> bool:
     return rows > EXACT_UP_TO and is_installed()
 
 
-def _prepare(parts: Sequence[VectorFolder], place: Path, of: str, progress: bool) -> None:
+def _prepare(parts: Sequence[Store], folder: Path, of: str, progress: bool) -> None:
     """Make the mapped files of an index, whole or not at all."""
-    count = sum(part.texts for part in parts)
-    facts: dict[str, Any] = {"of": of, "rows": count, "dimension": parts[0].dimension}
-    with atomic_folder(place) as temporary:
+    count, dimension = sum(part.texts for part in parts), parts[0].dimension
+    facts: dict[str, Any] = {"of": of, "rows": count, "dimension": dimension}
+    with atomic_folder(folder) as temporary:
         vectors = np.lib.format.open_memmap(
-            temporary / VECTORS, mode="w+", dtype=np.float32, shape=(count, parts[0].dimension)
+            temporary / VECTORS, mode="w+", dtype=np.float32, shape=(count, dimension)
         )
         _copy(parts, vectors, temporary / ROWS, progress)
         vectors.flush()
         if _wants_lists(count):
-            log(f"Over {EXACT_UP_TO:,} texts: search is approximate, through an inverted file.")
+            log(f"More than {EXACT_UP_TO:,} texts: search is approximate (an inverted file).")
             lists = InvertedFile.build(vectors, progress)
             facts["lists"] = lists.save(temporary / LISTS)
-            log(f"{_said(lists.recall.recall)}, which is kept with the index.")
+            log(f"{_describe(lists.recall.recall)}.")
         elif count > EXACT_UP_TO:
             log(
-                f"Over {EXACT_UP_TO:,} texts: exact search takes its time; `pip install "
-                "'clusterns[faiss]'` makes it approximate and quick."
+                f"More than {EXACT_UP_TO:,} texts: exact search is slow. `pip install "
+                "'clusterns[faiss]'` makes it approximate and fast."
             )
         write_json(temporary / FACTS, facts)
 
 
-def _copy(parts: Sequence[VectorFolder], vectors: Vectors, rows: Path, progress: bool) -> None:
-    """Unit vectors into one array, ids and texts into one Arrow file."""
+def _copy(parts: Sequence[Store], vectors: Vectors, rows: Path, progress: bool) -> None:
+    """Copy unit vectors into one array, ids and texts into one Arrow file."""
     named = parts[0].manifest.settings.id_column is not None
     schema = pa.schema([("id", pa.string() if named else pa.int64()), ("text", pa.string())])
     done = 0
@@ -253,5 +280,5 @@ def _copy(parts: Sequence[VectorFolder], vectors: Vectors, rows: Path, progress:
                 shown.update(len(block))
 
 
-def _said(recall: float) -> str:
+def _describe(recall: float) -> str:
     return f"it finds {recall:.1%} of the 10 nearest (measured on this index)"

@@ -1,4 +1,4 @@
-"""The nearest of many vectors by exact search, in blocks: never n x n numbers at once."""
+"""The nearest of many vectors by exact search, in blocks: never n x n similarities at once."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from clusterns.console import bar
 
 Vectors = NDArray[np.float32]
 Rows = NDArray[np.int64]
-CELLS = 1 << 23  # similarities at once: 32 MB
-QUERIES = 1024  # of them at most
+MAX_ELEMENTS = 1 << 23  # similarities at once: 32 MB
+QUERY_BLOCK = 1024  # queries at once
 
 
 def unit(vectors: NDArray[Any]) -> Vectors:
-    """Scale (n, d) vectors to length 1; a zero vector, which is near to nothing, stays."""
+    """Scale (n, d) vectors to length 1; a zero vector stays zero."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return (vectors / np.where(lengths > 0, lengths, 1)).astype(np.float32)
 
@@ -29,8 +29,8 @@ def nearest(
     Args:
         queries: (m, d).
         vectors: (n, d), which may be a mapped file.
-        k: at most so many of them; fewer where there are fewer.
-        own: (m,) the row that each query has among the vectors, which is not its answer.
+        k: number of answers; fewer if there are fewer vectors.
+        own: (m,) the row that each query has among the vectors, which is not an answer.
 
     Returns:
         (m, k) dot products and (m, k) rows.
@@ -38,8 +38,8 @@ def nearest(
     k = min(k, len(vectors) - (own is not None))
     scores = np.empty((len(queries), k), dtype=np.float32)
     rows = np.empty((len(queries), k), dtype=np.int64)
-    for start in range(0, len(queries), QUERIES):
-        part = slice(start, start + QUERIES)
+    for start in range(0, len(queries), QUERY_BLOCK):
+        part = slice(start, start + QUERY_BLOCK)
         few = None if own is None else own[part]
         scores[part], rows[part] = _nearest_of_few(queries[part], vectors, k, few)
     return scores, rows
@@ -50,7 +50,7 @@ def _nearest_of_few(
 ) -> tuple[Vectors, Rows]:
     best = np.empty((len(queries), 0), dtype=np.float32)
     rows = np.empty((len(queries), 0), dtype=np.int64)
-    size = max(k, CELLS // max(1, len(queries)))
+    size = max(k, MAX_ELEMENTS // max(1, len(queries)))
     for start in range(0, len(vectors), size):
         found = queries @ vectors[start : start + size].T
         if own is not None:
@@ -61,25 +61,30 @@ def _nearest_of_few(
         rows = np.concatenate([rows, few + start], 1)
         keep = largest(best, k)
         best, rows = np.take_along_axis(best, keep, 1), np.take_along_axis(rows, keep, 1)
-    order = np.lexsort((rows, -best), axis=1)  # equal ones in their order
-    return np.take_along_axis(best, order, 1), np.take_along_axis(rows, order, 1)
+    return sort_best(best, rows)
+
+
+def sort_best(scores: Vectors, rows: Rows) -> tuple[Vectors, Rows]:
+    """Sort (m, k) answers, the best first; equal ones in the order of their rows."""
+    order = np.lexsort((rows, -scores), axis=1)
+    return np.take_along_axis(scores, order, 1), np.take_along_axis(rows, order, 1)
 
 
 def largest(scores: Vectors, k: int) -> Rows:
-    """Where the ``k`` largest of each row are, in no order."""
+    """The columns of the ``k`` largest of each row, unsorted."""
     if k >= scores.shape[1]:
         return np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
     return np.argpartition(scores, -k, axis=1)[:, scores.shape[1] - k :]
 
 
 def all_nearest(vectors: Vectors, k: int, progress: bool) -> tuple[Vectors, Rows]:
-    """The ``k`` nearest others of every vector: (n, k) dot products and (n, k) rows."""
+    """The ``k`` nearest other vectors of every vector: (n, k) dot products and (n, k) rows."""
     k = min(k, len(vectors) - 1)
     scores = np.empty((len(vectors), k), dtype=np.float32)
     rows = np.empty((len(vectors), k), dtype=np.int64)
-    with bar(total=len(vectors), desc="Neighbours", unit=" texts", shown=progress) as done:
-        for start in range(0, len(vectors), QUERIES):
-            part = slice(start, min(start + QUERIES, len(vectors)))
+    with bar(total=len(vectors), desc="Neighbors", unit=" texts", shown=progress) as done:
+        for start in range(0, len(vectors), QUERY_BLOCK):
+            part = slice(start, min(start + QUERY_BLOCK, len(vectors)))
             own = np.arange(part.start, part.stop)
             scores[part], rows[part] = nearest(vectors[part], vectors, k, own)
             done.update(len(own))

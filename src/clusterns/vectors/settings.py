@@ -1,4 +1,4 @@
-"""What decides the files of an encoded corpus, and which of them one process makes."""
+"""What decides the shards of an encoded corpus, and which of them one process makes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from clusterns.encoder.settings import DType as DType
 from clusterns.errors import UserError
 from clusterns.settings import Settings
 
-Format = Literal["parquet", "npy"]
 Precision = Literal["float32", "int8", "uint8", "binary", "ubinary"]
 
 
 class Loading(Settings):
-    """How a model is opened, which its vectors depend on."""
+    """How a model is opened; its embeddings depend on it."""
 
     pooling: str | None = None
     """Pooling of a plain encoder: cls, mean, max, lasttoken, first-last-avg, embedding-last-avg or embedding-avg."""
@@ -34,9 +33,6 @@ class Loading(Settings):
 class EncodeSettings(Settings):
     """What decides the shards of a model and a corpus; the same on every machine."""
 
-    format: Format = "parquet"
-    """File format. parquet: shard-00000.parquet with the columns id, text and embedding. npy: shard-00000.npy with
-    the embeddings, ids-00000.npy and texts-00000.parquet."""
     precision: Precision = "float32"
     """Precision of the embeddings. int8 and uint8 cover the range of the first 10,000 texts in each dimension, which
     the manifest keeps; binary and ubinary keep the signs, eight to a byte."""
@@ -62,19 +58,19 @@ def check_device_name(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Share:
+class Partition:
     """Which shards this process makes: every ``count``-th one, from number ``index`` on."""
 
     index: int = 0
     count: int = 1
 
     @classmethod
-    def parse(cls, text: str) -> Share:
+    def parse(cls, text: str) -> Partition:
         """Read ``i/n``; i counts from 0."""
         found = re.fullmatch(r"(\d+)/(\d+)", text, re.ASCII)
         if found is None or int(found[1]) >= int(found[2]):
             raise UserError(
-                f"--shard {text}: write i/n for share i of n, counted from 0, such as 0/4 to 3/4."
+                f"--shard {text}: write i/n for part i of n, counted from 0, such as 0/4 to 3/4."
             )
         return cls(int(found[1]), int(found[2]))
 
