@@ -119,7 +119,7 @@ def test_folders_that_hold_something_else(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="is a file. Name a folder"):
         read_manifest(tmp_path / "file")
     (tmp_path / "shard-00000.parquet").write_text("")
-    with pytest.raises(UserError, match="holds shards, but no manifest.json"):
+    with pytest.raises(UserError, match="holds shards but no manifest.json"):
         read_manifest(tmp_path)
     write_json(tmp_path / "manifest.json", {"settings": {"format": "npy"}, "model": {}})
     with pytest.raises(UserError, match="was encoded by another version of clusterns"):
