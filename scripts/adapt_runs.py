@@ -32,7 +32,7 @@ from sentence_transformers.base.modules import Dense
 
 from adapt_rivals import RIVALS
 from clusterns import adapt, load_base
-from clusterns.encoder.local_map import map_of
+from clusterns.adaptation.local_map import extract_map
 from clusterns.evaluation.catalog import EvaluationData
 from clusterns.evaluation.clustering import (
     Labels,
@@ -146,7 +146,7 @@ def remembering(model: SentenceTransformer) -> Encode:
     modules = [*model]
     if [type(module) for module in modules[-3:-1]] != [Dense, Dense]:
         return lambda texts: unit(model.encode(list(texts), batch_size=64, show_progress_bar=False))
-    plain, local = SentenceTransformer(modules=modules[:-3]), map_of(model)
+    plain, local = SentenceTransformer(modules=modules[:-3]), extract_map(model)
 
     def encode(texts: Sequence[str]) -> Vectors:
         key = digest_of(texts, np.zeros(0))

@@ -28,19 +28,24 @@ from sklearn.metrics import silhouette_score
 
 from adapt_runs import DOMAINS, RESULTS, Encode, command, parted, quality, remembering
 from clusterns import load_base
-from clusterns.evaluation.adaptation import MOST, agreement, common_neighbours
+from clusterns.adaptation.general_text import general_text
+from clusterns.adaptation.local_map import fit_map
+from clusterns.adaptation.scores import (
+    KEPT,
+    KEPT_GENERAL,
+    MAX_AGREEMENT_TEXTS,
+    agreement,
+    common_neighbors,
+)
+from clusterns.adaptation.settings import TopicSettings
+from clusterns.adaptation.targets import smooth
+from clusterns.encoder.load import load_tokenizer
 from clusterns.evaluation.clustering import adjusted_mutual_information, cluster
 from clusterns.evaluation.validators import halved, mean_reciprocal_rank
-from clusterns.methods.adapting import KEPT, KEPT_GENERAL
-from clusterns.methods.general import replayed_text, text_apart
-from clusterns.methods.mapped import MOST_GENERAL
-from clusterns.methods.smoothed import SmoothedSettings
 from clusterns.record import make_record
-from clusterns.training.recipe import load_recipe
-from clusterns.vectors.local_map import fitted_map
 from clusterns.vectors.nearest import Vectors, unit
-from clusterns.vectors.smoothing import smoothed
 
+SETTINGS = TopicSettings(base="")
 SEED, LINES, CLUSTERS, BLURRED = 1, 1500, 20, 5
 
 Way = Callable[[Vectors], Vectors]
@@ -84,7 +89,7 @@ def silhouette(seen: Seen) -> float:
 
 CANDIDATES: dict[str, Callable[[Seen], float]] = {
     # What `clusterns adapt` goes by.
-    "common_neighbours": lambda s: common_neighbours(s.lines, s.firsts, s.seconds, s.whole),
+    "common_neighbours": lambda s: common_neighbors(s.lines, s.firsts, s.seconds, s.whole),
     "halves": halves,
     "clusters_of_halves": clusters_of_halves,
     "stable_clusters": stable_clusters,
@@ -92,28 +97,22 @@ CANDIDATES: dict[str, Callable[[Seen], float]] = {
 }
 
 
-def settings() -> SmoothedSettings:
-    recipe = load_recipe("adapt-topics")
-    assert isinstance(recipe, SmoothedSettings)
-    return recipe
-
-
 def ways(learned: Vectors, general: Vectors) -> dict[str, Way]:
     """From the vectors of lines to learn from, of length 1."""
-    recipe = settings()
     random = np.random.default_rng(SEED)
-    targets, drawn = smoothed(learned, seed=SEED), random.permutation(len(learned))
+    targets, drawn = smooth(learned, seed=SEED), random.permutation(len(learned))
 
     def local(wanted: Vectors) -> Way:
-        return fitted_map(
-            learned, wanted, general, learned[drawn[: recipe.landmarks]],
-            threshold=recipe.threshold, weight=recipe.replay, ridge=recipe.ridge,
+        return fit_map(
+            learned, wanted, general, learned[drawn[: SETTINGS.landmarks]],
+            threshold=SETTINGS.threshold, general_weight=SETTINGS.general_weight,
+            ridge=SETTINGS.ridge,
         )  # fmt: skip
 
     centroids = unit(KMeans(BLURRED, n_init=1, random_state=0).fit(learned).cluster_centers_)
 
     def blurred(vectors: Vectors) -> Vectors:
-        weights = np.exp(vectors @ centroids.T / recipe.target_temperature)
+        weights = np.exp(vectors @ centroids.T / SETTINGS.centroid_temperature)
         return unit((weights / weights.sum(1, keepdims=True)) @ centroids)
 
     mean = learned.mean(0)
@@ -131,22 +130,23 @@ def ways(learned: Vectors, general: Vectors) -> dict[str, Way]:
 def judged(domain: str, name: str, encode: Encode) -> dict[str, Any]:
     """All candidates on all ways of a domain."""
     texts, lines, classes = parted(domain)
+    learned, measured = general_text("", load_tokenizer(name), SEED)
     lines, classes = lines[:LINES], classes[:LINES]
-    firsts, seconds, whole = halved(lines[:MOST], 2)
-    start = [encode(each) for each in (lines, [*firsts, *seconds], text_apart("", name))]
+    firsts, seconds, whole = halved(lines[:MAX_AGREEMENT_TEXTS], 2)
+    start = [encode(each) for each in (lines, [*firsts, *seconds], measured)]
     found: dict[str, Any] = {}
-    all_ways = ways(encode(texts), encode(replayed_text("", name, MOST_GENERAL, SEED)))
+    all_ways = ways(encode(texts), encode(learned))
     for title, way in all_ways.items():
         ends = [way(each) for each in start]
         found[title] = {}
-        for share in (0.0, *settings().shares):
+        for share in (0.0, *SETTINGS.interpolation_weights):
             vectors, parts, general = (
                 unit(a + share * (b - a)) if share else a for a, b in zip(start, ends, strict=True)
             )
-            seen = Seen(vectors[:MOST], *np.split(parts, 2), np.array(whole))
+            seen = Seen(vectors[:MAX_AGREEMENT_TEXTS], *np.split(parts, 2), np.array(whole))
             found[title][str(share)] = {
                 **quality(vectors, classes),
-                KEPT: agreement(seen.lines, start[0][:MOST]),
+                KEPT: agreement(seen.lines, start[0][:MAX_AGREEMENT_TEXTS]),
                 KEPT_GENERAL: agreement(general, start[2]),
                 **{name: candidate(seen) for name, candidate in CANDIDATES.items()},
             }

@@ -8,8 +8,8 @@ from statistics import mean
 from textwrap import indent
 from typing import Any
 
-from clusterns.methods.adapting import PURPOSE, AdaptingSettings, choose, refusal, told
-from clusterns.training.recipe import load_recipe
+from clusterns.adaptation.scores import PURPOSE, choose, refusal, table
+from clusterns.adaptation.settings import TopicSettings
 from tables_of_runs import RESULTS
 
 Way = Mapping[str, Mapping[str, float]]
@@ -35,7 +35,7 @@ def shares() -> str:
     facts = json.loads(file.read_text("utf-8"))["facts"]
     measured = {float(share): found for share, found in facts["measured"].items()}
     refused = {float(share): why for share, why in facts["refused"].items()}
-    return indent(told(facts["purpose"], measured, refused, facts["share"]), "    ")
+    return indent(table(facts["purpose"], measured, refused, facts["share"]), "    ")
 
 
 def adaptations(model: str) -> str:
@@ -147,9 +147,8 @@ def within_limits(way: Way, key: str) -> str:
 
 
 def refused(way: Way) -> dict[str, str]:
-    recipe = load_recipe("adapt-topics")
-    assert isinstance(recipe, AdaptingSettings)
-    return {share: refusal(recipe, found) for share, found in way.items()}
+    settings = TopicSettings(base="")
+    return {share: refusal(settings, found) for share, found in way.items()}
 
 
 def gain(way: Way, share: str, key: str = "kNN") -> float:

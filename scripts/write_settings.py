@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pydantic.fields import FieldInfo
+
+from clusterns.adaptation.settings import documented_fields
 from clusterns.methods.registry import all_fields, owners
 
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
@@ -15,6 +18,10 @@ HEAD = """# Settings
 Every setting of a recipe, written by `scripts/write_settings.py` from the code. Change one with `--set key=value`, or
 copy a recipe to a file of your own: `clusterns recipes default > mine.yaml`, then `--recipe mine.yaml`. A key means
 the same in Python, YAML, on the command line, in the log and in the report.
+"""
+ADAPT = """## clusterns adapt
+
+The settings of [`clusterns adapt`](adapt.md), which `--set` changes too.
 """
 
 
@@ -26,11 +33,21 @@ def page() -> str:
     """The page as it should be."""
     belongs = owners()
     rows = [
-        f"| `{key}` | {default(field.default)} | {field.description} | {belongs.get(key, '')} |"
+        f"| `{key}` | {default(field.default)} | {text(field)} | {belongs.get(key, '')} |"
         for key, field in all_fields().items()
     ]
     head = ["| setting | default | meaning | of |", "|---|---|---|---|"]
-    return "\n".join([HEAD, *head, *rows, ""])
+    adapt = [
+        f"| `{key}` | {default(field.get_default() or None)} | {text(field)} | {command} |"
+        for key, field, command in documented_fields()
+        if not field.is_required()
+    ]
+    return "\n".join([HEAD, *head, *rows, "", ADAPT, *head, *adapt, ""])
+
+
+def text(field: FieldInfo) -> str:
+    """The meaning of a setting on one line."""
+    return " ".join((field.description or "").split())
 
 
 def default(value: object) -> str:

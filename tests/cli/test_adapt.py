@@ -34,21 +34,20 @@ def test_titles_of_a_csv(model: Path, titles: Path, tmp_path: Path) -> None:
         "adapt", titles, "--column", "title", "--base", model, "--output", output, "--keep", "0.5",
     )  # fmt: skip
     assert code == 0, err
-    assert "share of the way" in err
-    assert "longer than max_length = 128" in err
+    assert "agreement, general text" in err
     report = (output / "report.html").read_text()
-    assert "common neighbours" in report
+    assert "common neighbors" in report
     assert "learning_rate" not in report, "a setting that nothing reads"
-    assert "<- taken" in err
+    assert "<- chosen" in err
     facts = json.loads((output / "results.json").read_text())["facts"]
     assert facts["purpose"] == "topics"
-    assert f"{facts['share']:.0%} of the way" in out
+    assert f"interpolation weight {facts['share']:g}" in out
     assert SentenceTransformer(str(output / "model")).encode(["a title"]).shape == (1, 32)
     # Once more is no new run; the finished one is found.
     code, out, err = run_cli("adapt", "--output", output, "--resume", "--no-report")
     assert code == 0, err
     assert "is finished" in err
-    assert f"{facts['share']:.0%} of the way" in out
+    assert f"interpolation weight {facts['share']:g}" in out
 
 
 @pytest.mark.parametrize(

@@ -3,19 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from clusterns.api.plan import Trained, TrainingPlan, plan_training
+from clusterns.adaptation.settings import AnySettings, Purpose, load_settings, read_settings
+from clusterns.api.plan import Trained, absolute_path
+from clusterns.console import silenced
 from clusterns.data.columns import Columns
-from clusterns.data.sources import FileSource, find_sources
+from clusterns.data.sources import FileSource, check_sources, find_sources
 from clusterns.encoder.locate import is_sentence_transformer, resolve_base
 from clusterns.errors import UserError
-from clusterns.methods.adapting import AdaptingSettings
+from clusterns.training.folder import RunFolder
 
-Purpose = Literal["topics", "search"]
-RECIPES: dict[Purpose, str] = {"topics": "adapt-topics", "search": "adapt-search"}
+
+@dataclass(frozen=True)
+class AdaptationPlan:
+    """A checked call: what is adapted to what, and where it goes."""
+
+    settings: AnySettings
+    reading: Mapping[str, Any]
+    """How the corpus is read: the arguments of ``prepare_corpus``."""
+    folder: RunFolder
+    resume: bool
+
+    def run(self, *, quiet: bool = False) -> Trained:
+        """Adapt the base, or find the run finished."""
+        from clusterns.adaptation.run import run
+
+        with silenced(quiet):
+            result = run(self.settings, self.reading, self.folder, resume=self.resume, quiet=quiet)
+        return Trained(self.folder.path, self.folder.model, result)
 
 
 def adapt(
@@ -83,25 +101,30 @@ def plan_adaptation(
     document: str | None = None,
     split_sentences: bool = False,
     resume: bool = False,
-) -> TrainingPlan:
+) -> AdaptationPlan:
     """Check all that can be checked in no time; the arguments are those of :func:`adapt`."""
-    named = {"general": None if general is None else str(general), "keep": keep}
-    changes = {**(settings or {}), **{k: v for k, v in named.items() if v is not None}}
-    if purpose not in RECIPES:
-        raise UserError(f"purpose {purpose!r}: choose one of {', '.join(RECIPES)}.")
-    names = [corpus] if isinstance(corpus, str | Path) else list(corpus or [])
-    if purpose == "search" and document is None and names and _is_plain(names, column):
-        document = "paragraph"
-    plan = partial(
-        plan_training, names, output, base=base, seed=seed, settings=changes, column=column,
-        document=document, split_sentences=split_sentences,
-    )  # fmt: skip
-    if resume:
-        resumed = plan(resume=True)
-        if not isinstance(resumed.recipe, AdaptingSettings):
-            raise UserError(f"--resume: {output} was not begun by `clusterns adapt`.")
-        return resumed
-    if not names:
+    folder = RunFolder(Path(output)) if output is not None else None
+    if folder is None:
+        raise UserError("name the run folder with --output.")
+    folder.check(resume)
+    begun = read_settings(folder.recipe_file) if resume else None
+    if resume and begun is None:
+        raise UserError(f"--resume: {output} was not begun by `clusterns adapt`.")
+    if begun is not None and corpus is None:
+        # What the caller does not say is as it was.
+        reading, purpose = folder.record["corpus"]["reading"], begun.purpose
+        base = base or begun.base
+    else:
+        names = [corpus] if isinstance(corpus, str | Path) else list(corpus or [])
+        if purpose == "search" and document is None and names and _is_plain(names, column):
+            document = "paragraph"
+        reading = {
+            "sources": [absolute_path(name) for name in names],
+            "column": column,
+            "split_sentences": split_sentences,
+            **({} if document is None else {"document": document}),
+        }
+    if not reading["sources"]:
         raise UserError("name your text: clusterns adapt CORPUS --base MODEL --output DIR.")
     if base is None:
         raise UserError(
@@ -109,12 +132,26 @@ def plan_adaptation(
         )
     if general is not None and not Path(general).expanduser().is_file():
         raise UserError(f"--general {general}: there is no such file.")
-    if not is_sentence_transformer(resolve_base(str(base))):
+    given = {
+        "base": absolute_path(base),
+        "general": None if general is None else absolute_path(general),
+        "min_agreement_general": keep,
+        "seed": seed,
+    }
+    named = {key: value for key, value in given.items() if value is not None}
+    # Settings that are not named again are those of the run.
+    before = begun.model_dump() if begun is not None and begun.purpose == purpose else {}
+    chosen = load_settings(purpose, {**before, **(settings or {}), **named})
+    plan = AdaptationPlan(chosen, reading, folder, resume)
+    if folder.is_finished:
+        return plan  # what it was made of may be gone
+    check_sources(reading["sources"], Columns(reading["column"], document=reading.get("document")))
+    if not is_sentence_transformer(resolve_base(chosen.base)):
         raise UserError(
             f"--base {base} is a raw encoder, which has nothing to keep: train it with `clusterns train`, "
             "or name a SentenceTransformer."
         )
-    return plan(recipe=RECIPES[purpose])
+    return plan
 
 
 def _is_plain(names: Sequence[str | Path], column: str | None) -> bool:

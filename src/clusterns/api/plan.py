@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clusterns.adaptation.settings import read_settings
 from clusterns.api.beforehand import say_base, say_documents, say_truncation
 from clusterns.console import log, silenced
 from clusterns.data.columns import NO_DOCUMENTS_TO_PAIR, Columns
@@ -15,7 +16,6 @@ from clusterns.encoder.locate import INCLUDED, MINIBERT, resolve_base
 from clusterns.errors import UserError
 from clusterns.evaluation.custom import check_own, split_columns
 from clusterns.files import read_json
-from clusterns.methods.registry import get_method
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import DEFAULT_RECIPE, MINIBERT_RECIPE, Recipe, load_recipe
 
@@ -68,7 +68,7 @@ def plan_training(
         folder.check(resume)
     begun = folder.record["corpus"] if folder is not None and resume else None
     if begun is not None and folder is not None:
-        if "reading" not in begun:
+        if "reading" not in begun or read_settings(folder.recipe_file) is not None:
             raise UserError(f"--resume: {output} was not begun by `clusterns train`.")
         recipe = recipe or folder.recipe_file
     names = [corpus] if isinstance(corpus, str | Path) else list(corpus or [])
@@ -76,7 +76,7 @@ def plan_training(
         reading = begun["reading"]
     else:
         reading = {
-            "sources": [_absolute(name) for name in names],
+            "sources": [absolute_path(name) for name in names],
             "column": column,
             "split_sentences": split_sentences,
             **({} if min_words is None else {"min_words": min_words}),
@@ -178,26 +178,18 @@ class TrainingPlan:
         log(text.report.summary())
         if not self.resume and self.reading.get("document") is not None:
             say_documents(self.recipe)
-        get_method(self.recipe.method).check_text(text.dataset)
         rows, heldout = split_rows(text.dataset, self.recipe.heldout, self.recipe.seed)
         rows = subsample(rows, self.recipe.max_sentences, self.recipe.seed)
         check_batches(self.recipe, len(rows))
         say_truncation(self.recipe, heldout["text"][:])
         facts = {
             "reading": self.reading,
-            "fingerprint": text.fingerprint + self._fingerprint_of_general(),
+            "fingerprint": text.fingerprint,
             "counts": text.report.as_dict(),
             "training": len(rows),
             "heldout": len(heldout),
         }
         return rows, heldout, facts
-
-    def _fingerprint_of_general(self) -> str:
-        """What tells the general text of an adaptation apart, where it is the user's own."""
-        from clusterns.data.corpus import prepare_corpus
-
-        general = getattr(self.recipe, "general", "")
-        return f" {prepare_corpus([general], progress=False).fingerprint}" if general else ""
 
 
 def scored_pairs(dev: str) -> ScoredPairs | None:
@@ -227,10 +219,12 @@ def _result_of(folder: RunFolder) -> RunResult:
 def _placed(recipe: Recipe) -> Recipe:
     """The recipe with whole paths."""
     named = {key: getattr(recipe, key) for key in recipe.keys_of_places()}
-    return recipe.model_copy(update={key: _absolute(name) for key, name in named.items() if name})
+    return recipe.model_copy(
+        update={key: absolute_path(name) for key, name in named.items() if name}
+    )
 
 
-def _absolute(name: str | Path) -> str:
+def absolute_path(name: str | Path) -> str:
     """A file or folder by its whole path, so that the run can go on from anywhere; others as is."""
     path, columns = split_columns(Path(name).expanduser())
     is_path = name not in (*INCLUDED, *KEYWORDS) and path.exists()

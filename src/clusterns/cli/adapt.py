@@ -77,8 +77,7 @@ def adapt(
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Override a setting; `clusterns methods smoothed` and `clusterns methods documents` "
-            "explain them.",
+            help="Override a setting; `clusterns recipes --keys` explains them.",
             show_default=False,
         ),
     ] = None,
@@ -124,11 +123,11 @@ def adapt(
 
 
 def _summary(run: Trained) -> str:
-    from clusterns.methods.adapting import in_words
+    from clusterns.adaptation.scores import summarize
 
     return "\n".join(
         [
-            in_words(run.result.facts),
+            summarize(run.result.facts),
             f"The model is in {run.model}:",
             f'  SentenceTransformer("{run.model}")',
         ]

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from clusterns.console import log, silenced, stdout
 
 if TYPE_CHECKING:
+    from clusterns.api.adapt import AdaptationPlan
     from clusterns.api.plan import Trained, TrainingPlan
 
 
 def run_plan(
-    plan: TrainingPlan,
+    plan: TrainingPlan | AdaptationPlan,
     command: str,
     summary: Callable[[Trained], str],
     *,

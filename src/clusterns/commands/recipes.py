@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from clusterns.adaptation.settings import documented_fields
 from clusterns.commands.request import Cli, Request, function
 from clusterns.console import stdout
 from clusterns.methods.registry import all_fields, owners
@@ -44,6 +45,9 @@ class RecipesCommand(RecipesRequest):
             for key, field in all_fields().items():
                 default = "" if field.default is None else str(field.default)
                 table.add_row(key, default, field.description or "", belongs.get(key, ""))
+            for key, field, command in documented_fields():
+                default = "" if field.is_required() else str(field.default)
+                table.add_row(key, default, field.description or "", command)
             stdout.print(table)
         elif self.name is not None:
             stdout.print(result[self.name].to_yaml().rstrip(), soft_wrap=True)

@@ -139,7 +139,12 @@ def load_tokenizer(name: str | None) -> PreTrainedTokenizerBase:
     if not is_sentence_transformer(base):
         with _load_errors(base):
             return AutoTokenizer.from_pretrained(base)
-    found = _open(base, None).tokenizer
+    return tokenizer_of(_open(base, None))
+
+
+def tokenizer_of(model: SentenceTransformer) -> PreTrainedTokenizerBase:
+    """The tokenizer of a model."""
+    found = model.tokenizer
     # A model of static vectors has the bare tokenizer of the library below, and cuts nothing.
     if isinstance(found, Tokenizer):
         return PreTrainedTokenizerFast(tokenizer_object=found, model_max_length=math.inf)

@@ -13,8 +13,6 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 from torch import Tensor
 
-from clusterns.data.documents import documents_of
-from clusterns.encoder.load import load_base
 from clusterns.errors import UserError
 from clusterns.evaluation.catalog import SUITES, EvaluationData
 from clusterns.evaluation.datasets import ScoredPairs
@@ -23,10 +21,7 @@ from clusterns.evaluation.results import AVERAGED, LOWER_IS_BETTER, average
 from clusterns.evaluation.runner import Bench, run_job
 from clusterns.evaluation.sts import cosines_of, spearman
 from clusterns.losses.functional import cosine_matrix
-from clusterns.methods.adapting import Adapting, AdaptingSettings
-from clusterns.methods.general import text_apart
 from clusterns.methods.recipe import Recipe
-from clusterns.methods.registry import get_method
 from clusterns.vectors.embed import Embedder
 from clusterns.views.view import words_of
 
@@ -125,33 +120,14 @@ class FirstDecides(BaseEvaluator):
 
 def validation(recipe: Recipe, pairs: ScoredPairs | None, heldout: Dataset) -> BaseEvaluator:
     """Spearman on scored pairs where there are any, with the label-free score beside it; the
-    label-free score alone otherwise. An adaptation has a judge of its own."""
+    label-free score alone otherwise."""
     texts = heldout["text"][:]
-    if isinstance(recipe, AdaptingSettings):
-        return _of_adaptation(recipe, texts, heldout)
     if pairs is None:
         return HalvesEvaluator(texts)
     evaluators: list[BaseEvaluator] = [ScoredPairsEvaluator(pairs)]
     with suppress(UserError):  # too little text for a figure that is only logged
         evaluators.append(HalvesEvaluator(texts))
     return FirstDecides(evaluators)
-
-
-def _of_adaptation(
-    recipe: AdaptingSettings, texts: Sequence[str], heldout: Dataset
-) -> BaseEvaluator:
-    from clusterns.evaluation.adaptation import AdaptationEvaluator
-
-    method = get_method(recipe.method)
-    documents = None
-    if isinstance(method, Adapting) and method.purpose == "search":
-        documents = documents_of(heldout)
-    return AdaptationEvaluator(
-        lambda: load_base(recipe.base, recipe.pooling),
-        texts,
-        text_apart(recipe.general, recipe.base),
-        documents,
-    )
 
 
 MIN_WORDS = 6

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
+from clusterns.adaptation.settings import read_settings
 from clusterns.console import log
 from clusterns.data.columns import Columns
 from clusterns.data.sources import check_sources, describe_columns, find_sources
@@ -297,7 +298,11 @@ def load_base_of(run: Path) -> tuple[SentenceTransformer, str]:
     from clusterns.training.build import build_model
     from clusterns.training.recipe import load_recipe
 
-    recipe = load_recipe(str(RunFolder(run).recipe_file))
+    file = RunFolder(run).recipe_file
+    adapted = read_settings(file)
+    if adapted is not None:
+        return load_base(adapted.base).eval(), f"{short_name(adapted.base)} (base)"
+    recipe = load_recipe(str(file))
     if recipe.templates:
         model = without_training_modules(build_model(recipe))
     else:

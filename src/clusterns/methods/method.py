@@ -12,11 +12,7 @@ from clusterns.views.settings import CROPPED
 from clusterns.views.view import Crop, Repetition, View
 
 if TYPE_CHECKING:
-    import numpy as np
-    from datasets import Dataset
-    from numpy.typing import NDArray
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.base.evaluation import BaseEvaluator
     from torch import Tensor
 
     from clusterns.losses.contrastive import ContrastiveLoss
@@ -37,22 +33,8 @@ class Context:
     bar where ``progress`` says so."""
     folder: Path | None = None
     """Where the fit leaves its files; None in a dry run, which has none."""
-    documents: NDArray[np.int64] | None = None
-    """The document of each sentence, where the corpus says; for :meth:`Method.make` only."""
     quiet: bool = False
     """No progress bars."""
-
-
-@dataclass(frozen=True)
-class Ending:
-    """What a method that does not train may look at once its model is made."""
-
-    recipe: Recipe
-    start: SentenceTransformer
-    """What it was made of."""
-    model: SentenceTransformer
-    """What :meth:`Method.make` gave."""
-    evaluator: BaseEvaluator
 
 
 class Method:
@@ -83,9 +65,6 @@ class Method:
 
     def check(self, recipe: Recipe) -> None:
         """Refuse settings with a ValueError that says why."""
-
-    def check_text(self, dataset: Dataset) -> None:
-        """Refuse a text that the method cannot learn from with a UserError that says why."""
 
     def views(self, recipe: Recipe) -> tuple[View, ...]:
         """The views of a row, those of the parts aside: by default anchor and positive."""
@@ -128,7 +107,3 @@ class Method:
         """The model of a method that does not train; ``context.model``, which is scored as the base,
         stays as it is."""
         raise NotImplementedError
-
-    def finish(self, ending: Ending) -> tuple[SentenceTransformer, dict[str, Any]]:
-        """The final model of a method that does not train, and what the results should say of it."""
-        return ending.model, {}

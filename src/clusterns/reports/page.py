@@ -29,7 +29,6 @@ from clusterns.reports.comparison import MAX_SENTENCES, ModelComparison, compare
 from clusterns.reports.summary import RunSummary, duration, read_summaries
 from clusterns.tables import Table
 from clusterns.training.folder import RunFolder
-from clusterns.training.recipe import load_recipe
 from clusterns.vectors.index import Index
 from clusterns.vectors.store import COMPLETE
 
@@ -127,9 +126,8 @@ def sentences_of(run: RunSummary) -> list[str]:
     """The held-out sentences of a run; for a quickstart, some of those that can be searched."""
     reading = run.record["corpus"].get("reading")
     if reading is not None:
-        recipe = load_recipe(str(RunFolder(run.path).recipe_file))
         dataset = prepare_corpus(**reading, progress=False).dataset
-        return heldout_sentences(dataset, recipe.heldout, recipe.seed)
+        return heldout_sentences(dataset, run.settings["heldout"], run.settings["seed"])
     if (run.path / INDEX / COMPLETE).is_file():
         texts = Index.open(run.path / INDEX, progress=False).texts
         rows = np.sort(np.random.default_rng(0).permutation(len(texts))[:MAX_SENTENCES])

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+from clusterns.adaptation.settings import read_settings
 from clusterns.errors import UserError
 from clusterns.files import read_json
 from clusterns.record import current_metric
@@ -73,11 +74,11 @@ def read_summary(path: Path) -> RunSummary:
         state = "is a run that has not finished" if folder.is_run else "is no run folder"
         raise UserError(f"{path} {state}: a report needs a finished run.")
     try:
-        record, recipe = folder.record, load_recipe(str(folder.recipe_file))
+        record = folder.record
         return RunSummary(
             name=path.resolve().name,
             path=path,
-            settings=recipe.model_dump(exclude=recipe.unread()),
+            settings=_settings(folder.recipe_file),
             record=record,
             results=read_json(folder.results_file),
             metrics=read_metrics(folder.metrics_file) if folder.metrics_file.is_file() else [],
@@ -92,6 +93,15 @@ def read_summaries(paths: Sequence[Path]) -> list[RunSummary]:
     runs = [read_summary(path) for path in paths]
     names = [run.name for run in runs]
     return [run if names.count(run.name) == 1 else replace(run, name=str(run.path)) for run in runs]
+
+
+def _settings(file: Path) -> dict[str, Any]:
+    """The settings of a run, with its method first."""
+    adapted = read_settings(file)
+    if adapted is not None:
+        return {"method": f"adaptation for {adapted.purpose}", **adapted.model_dump()}
+    recipe = load_recipe(str(file))
+    return recipe.model_dump(exclude=recipe.unread())
 
 
 def _seconds(record: dict[str, Any], last: Path) -> float | None:

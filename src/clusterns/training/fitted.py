@@ -12,11 +12,10 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 from transformers import set_seed
 
-from clusterns.data.documents import documents_of
 from clusterns.encoder.locate import resolve_base
 from clusterns.errors import UserError
 from clusterns.files import atomic_folder, recover_folder
-from clusterns.methods.method import Ending, Method
+from clusterns.methods.method import Method
 from clusterns.methods.recipe import Recipe
 from clusterns.methods.registry import all_parts, get_method
 from clusterns.record import make_record
@@ -75,17 +74,14 @@ def make_model(
     model = method.encoder(recipe, base)
     # Before the folder is written: what a fit refuses leaves nothing behind.
     context = build_context(recipe, model, texts)
-    made = method.make(replace(context, documents=documents_of(dataset), quiet=quiet))
+    made = method.make(replace(context, quiet=quiet))
     if not made.model_card_data.model_name:
         made.model_card_data.model_name = f"{Path(base).name} with {method.title}"
     open_run(folder, recipe, corpus, metric, resume)
     folder.note(date=begun)
     score_base(model, evaluator, folder)
-    card = made.model_card_data
-    made, facts = method.finish(Ending(recipe, model, made, evaluator))
-    made.model_card_data = card
     score = float(evaluator(made)[evaluator.primary_metric])
     before = folder.record["base_score"]
-    result = RunResult(evaluator.primary_metric, before, score, best_step=0, steps=0, facts=facts)
+    result = RunResult(evaluator.primary_metric, before, score, best_step=0, steps=0)
     save(made, result, evaluator, folder)
     return result

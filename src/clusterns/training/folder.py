@@ -13,7 +13,7 @@ report.html     the same for people, with curves and examples
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from clusterns.encoder.locate import MINIBERT, identity_of_base
 from clusterns.errors import UserError
@@ -30,6 +30,17 @@ from clusterns.training.recipe import Recipe, load_recipe
 
 # A run may go on with other values of these: its numbers do not depend on them.
 NO_MATTER = {"description", "check_memory"}
+
+
+class RunSettings(Protocol):
+    """Settings that a run folder keeps: a recipe, or those of an adaptation."""
+
+    @property
+    def base(self) -> str | None:
+        """The encoder that the run starts from."""
+
+    def to_yaml(self) -> str:
+        """Every setting."""
 
 
 class RunFolder:
@@ -92,9 +103,9 @@ class RunFolder:
         elif resume:
             raise UserError(f"--resume: there is no run in {self.path}.")
 
-    def create(self, recipe: Recipe, corpus: dict[str, Any]) -> None:
+    def create(self, recipe: RunSettings, corpus: dict[str, Any]) -> None:
         """Begin a run: a folder with its recipe and its record, whole or not at all."""
-        record = make_record(corpus=corpus, base=_base_of(recipe))
+        record = make_record(corpus=corpus, base=identity_of_base(recipe.base or MINIBERT))
         # An empty folder is filled by name: the record, which makes it a run, comes last.
         with atomic_folder(self.path) as temporary:
             (temporary / self.recipe_file.name).write_text(recipe.to_yaml(), "utf-8")
@@ -110,20 +121,24 @@ class RunFolder:
                     f"--resume: {key} = {value!r} differs from the run in {self.path}, which has "
                     f"{getattr(begun, key, None)!r}. Resume with the same settings, or name another folder."
                 )
-        if self.record["corpus"]["fingerprint"] != fingerprint:
-            raise UserError(
-                f"--resume: the corpus is not the text that the run in {self.path} began with."
-            )
-        base = _base_of(recipe)
-        if self.record.get("base", base) != base:
-            raise UserError(
-                f"--resume: the base is not the one that the run in {self.path} began with: its weights have "
-                "changed. Name another folder and begin anew."
-            )
+        self.check_source(fingerprint, recipe.base)
         begun_metric = self.record.get("metric", metric)
         if metric is not None and metric not in (begun_metric, current_metric(str(begun_metric))):
             raise UserError(
                 f"--resume: the run in {self.path} is validated by {begun_metric}, not by {metric}."
+            )
+
+    def check_source(self, fingerprint: str, base: str | None) -> None:
+        """Refuse another text or another base than the run began with."""
+        if self.record["corpus"]["fingerprint"] != fingerprint:
+            raise UserError(
+                f"--resume: the corpus is not the text that the run in {self.path} began with."
+            )
+        identity = identity_of_base(base or MINIBERT)
+        if self.record.get("base", identity) != identity:
+            raise UserError(
+                f"--resume: the base is not the one that the run in {self.path} began with: its weights have "
+                "changed. Name another folder and begin anew."
             )
 
     @property
@@ -134,8 +149,3 @@ class RunFolder:
     def note(self, **values: Any) -> None:
         """Add to the record."""
         write_json(self.run_file, {**self.record, **values})
-
-
-def _base_of(recipe: Recipe) -> str:
-    """What tells the base of a run from others of its name."""
-    return identity_of_base(recipe.base or MINIBERT)

@@ -1,14 +1,23 @@
-"""The local map of an adaptation, against a slow search and values by hand."""
+"""The local map against gradient descent and values by hand, and as layers of a saved model."""
 
 from __future__ import annotations
 
-import numpy as np
-import torch
+from pathlib import Path
 
-from clusterns.encoder.local_map import LocalMap
-from clusterns.vectors import local_map
-from clusterns.vectors.local_map import fitted_map
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Normalize
+
+from clusterns.adaptation import local_map
+from clusterns.adaptation.local_map import LocalMap, append_map, extract_map, fit_map
+from clusterns.encoder.load import load_base
 from clusterns.vectors.nearest import Vectors, unit
+
+TEXTS = ["a river in winter", "the bank raised its rates", "sort an array"]
+RANDOM = np.random.default_rng(0).standard_normal((2, 5, 256)).astype(np.float32)
+LOCAL = LocalMap(unit(RANDOM[0]), RANDOM[1], 0.01)
 
 
 def some(count: int, seed: int) -> Vectors:
@@ -20,26 +29,28 @@ def test_near_vectors_are_pulled_and_far_ones_stay_exactly() -> None:
     vectors = np.float32([[1, 0], [0.6, 0.8], [-0.6, -0.8]])
     # The first is 0.5 above the threshold of the first landmark, the second 0.1 and 0.3 above those of both.
     np.testing.assert_allclose(local(vectors), [[1, 0.5], [1.2, 0.9], [-0.6, -0.8]], rtol=1e-6)
-    np.testing.assert_allclose(local.scaled(0.5)(vectors[:1]), [[1, 0.25]])
+    np.testing.assert_allclose(local.interpolate(0.5)(vectors[:1]), [[1, 0.25]])
     assert (local(vectors)[2] == vectors[2]).all()
 
 
 def test_one_number_by_hand() -> None:
     one, two = np.ones((3, 1), np.float32), np.full((3, 1), 2, np.float32)
-    # Nearness is 0.5: (0.5 c - 1)^2 + w (0.5 c)^2 + r c^2 is smallest at c = 0.5 / (0.25 + 0.25 w + r).
+    # The activation is 0.5: (0.5 c - 1)^2 + w (0.5 c)^2 + r c^2 is smallest at c = 0.5 / (0.25 + 0.25 w + r).
     for still, weight, expected in (
         (one[:2], 0.5, 0.5 / 0.625),
         (one[:2], 0.0, 0.5 / 0.5),
         (one[:0], 3.0, 0.5 / 0.5),
     ):
-        found = fitted_map(one, two, still, one[:1], threshold=0.5, weight=weight, ridge=0.25)
+        found = fit_map(one, two, still, one[:1], threshold=0.5, general_weight=weight, ridge=0.25)
         np.testing.assert_allclose(found.changes, [[expected]])
 
 
 def test_it_is_where_gradient_descent_ends(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr(local_map, "BLOCK", 7)
     vectors, targets, still, landmarks = some(30, 1), some(30, 2), some(12, 3), some(6, 4)
-    found = fitted_map(vectors, targets, still, landmarks, threshold=0.2, weight=0.7, ridge=0.01)
+    found = fit_map(
+        vectors, targets, still, landmarks, threshold=0.2, general_weight=0.7, ridge=0.01
+    )
     x, t, g, p = (torch.from_numpy(each).double() for each in (vectors, targets, still, landmarks))
     changes = torch.zeros(6, 4, dtype=torch.float64, requires_grad=True)
     optimizer = torch.optim.SGD([changes], lr=0.5)
@@ -57,9 +68,34 @@ def test_it_is_where_gradient_descent_ends(monkeypatch) -> None:  # type: ignore
 def test_what_is_to_stay_stays_the_more_the_more_it_weighs() -> None:
     vectors, targets, still = some(30, 1), some(30, 2), some(2, 3)
     light, heavy = (
-        fitted_map(vectors, targets, still, vectors, threshold=0, weight=weight, ridge=1e-3)
+        fit_map(vectors, targets, still, vectors, threshold=0, general_weight=weight, ridge=1e-3)
         for weight in (0.1, 1e6)
     )
     assert np.abs(light(still) - still).max() > 0.1
     assert np.abs(heavy(still) - still).max() < 1e-3
     assert np.abs(heavy(vectors) - vectors).max() > 0.1, "nothing moves at all"
+
+
+@pytest.mark.parametrize("ends_in_normalize", [True, False])
+def test_vectors_are_mapped_and_the_saved_model_is_plain(
+    ends_in_normalize: bool, tmp_path: Path
+) -> None:
+    model = load_base("minibert")
+    if ends_in_normalize:
+        model = SentenceTransformer(modules=[*model, Normalize()])
+    model.prompts, model.truncate_dim = {"query": "about: "}, 100
+    made = append_map(model, LOCAL)
+    made.save_pretrained(str(tmp_path))
+    opened = SentenceTransformer(str(tmp_path))
+    with model.truncate_embeddings(None):
+        before = unit(model.encode(TEXTS))
+    expected = unit(LOCAL(before))
+    assert np.abs(expected - before).max() > 0.01, "nothing moved"
+    assert opened.truncate_dim == 100
+    assert opened.prompts["query"] == "about: "
+    np.testing.assert_allclose(opened.encode(TEXTS), expected[:, :100], atol=1e-5)
+    assert len(list(model)) == 2 + ends_in_normalize, "the model itself was changed"
+    found = extract_map(made)
+    np.testing.assert_array_equal(found.landmarks, LOCAL.landmarks)
+    np.testing.assert_array_equal(found.changes, LOCAL.changes)
+    assert found.threshold == pytest.approx(LOCAL.threshold)

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from transformers import AutoTokenizer
 
+from clusterns.adaptation.general_text import general_text, random_lines, vocabulary_words
 from clusterns.encoder.locate import minibert_folder
-from clusterns.encoder.random_words import random_lines, vocabulary_words
 from clusterns.errors import UserError
 
 
@@ -48,3 +48,17 @@ def test_scripts_with_marks_and_signs() -> None:
 
     assert words("山", "a", "हिन्दी", "don't", "дом", "42", "##ing") == ["हिन्दी", "дом"]
     assert words("山", "水", "火", "house") == ["山", "水", "火", "house"]
+
+
+def test_lines_of_a_file_are_learned_from_or_measured_on_never_both(tmp_path: Path) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(minibert_folder())
+    file = tmp_path / "general.txt"
+    file.write_text("".join(f"general sentence {row}\n" for row in range(60)))
+    learned, measured = general_text(str(file), tokenizer, seed=1)
+    assert len(learned) == len(measured) == 30
+    assert set(learned).isdisjoint(measured)
+    assert general_text(str(file), tokenizer, seed=2)[1] == measured
+    assert general_text(str(file), tokenizer, seed=2)[0] != learned
+    file.write_text("only one line\n")
+    with pytest.raises(UserError, match="at least 20"):
+        general_text(str(file), tokenizer, seed=1)

@@ -18,11 +18,10 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
 from clusterns import adapt, train
+from clusterns.adaptation import run as run_module
 from clusterns.encoder.load import load_base, load_tokenizer
 from clusterns.encoder.whitening import whiten
 from clusterns.errors import UserError
-from clusterns.methods.method import Ending
-from clusterns.methods.smoothed import Smoothed
 from clusterns.vectors.nearest import nearest, unit
 
 TOPICS = [
@@ -85,13 +84,13 @@ def corpus(tmp_path: Path, cache: Path) -> Path:
     return path
 
 
-SMALL: dict[str, Any] = {"heldout": 60, "target_clusters": 5, "shares": [0.2, 0.4]}
+SMALL: dict[str, Any] = {"heldout": 60, "clusters": 5, "interpolation_weights": [0.2, 0.4]}
 
 
 def test_a_planted_domain_gains_and_general_text_stays(
     good: Path, corpus: Path, tmp_path: Path
 ) -> None:
-    settings = {**SMALL, "replay": 3.0}
+    settings = {**SMALL, "general_weight": 3.0}
     run = adapt(corpus, tmp_path / "run", base=good, column="title", settings=settings, quiet=True)
     start, adapted = load_base(str(good)), SentenceTransformer(str(run.model))
     assert run.result.facts["share"] > 0
@@ -113,7 +112,7 @@ def test_a_planted_domain_gains_and_general_text_stays(
 def test_a_harmful_setting_ends_as_the_start(good: Path, corpus: Path, tmp_path: Path) -> None:
     run = adapt(
         corpus, tmp_path / "run", base=good, column="title", quiet=True,
-        settings={**SMALL, "target_pull": 1000.0, "target_clusters": 2, "replay": 0.0, "ridge": 1e-6},
+        settings={**SMALL, "centroid_weight": 1000.0, "clusters": 2, "general_weight": 0.0, "ridge": 1e-6},
     )  # fmt: skip
     facts = run.result.facts
     assert facts["share"] == 0
@@ -168,7 +167,7 @@ def test_search_learns_from_paragraphs(good: Path, tmp_path: Path, cache: Path) 
     text = documents(tmp_path / "manual.txt")
     run = adapt(
         text, tmp_path / "run", base=good, purpose="search", quiet=True,
-        settings={"heldout": 78, "keep": 0.5, "keep_own": 0.5},
+        settings={"heldout": 78, "min_agreement_general": 0.5, "min_agreement_domain": 0.5},
     )  # fmt: skip
     facts = run.result.facts
     assert facts["purpose"] == "search"
@@ -197,11 +196,11 @@ def test_a_resume_is_of_the_same_run(
         "quiet": True,
     }
 
-    def killed(self: Smoothed, ending: Ending) -> Any:
+    def killed(*_: object, **__: object) -> Any:
         raise InterruptedError
 
     with monkeypatch.context() as patch:
-        patch.setattr(Smoothed, "finish", killed)
+        patch.setattr(run_module, "write_json", killed)
         with pytest.raises(InterruptedError):
             adapt(corpus, tmp_path / "run", **call)
     text = general.read_text()
@@ -238,7 +237,7 @@ def test_few_lines_are_refused_and_general_text_may_be_left_out(
     kept = [
         adapt(
             corpus, tmp_path / f"run{replay}", base=good, column="title", quiet=True,
-            settings={**SMALL, "replay": replay, "shares": [1.0]},
+            settings={**SMALL, "general_weight": replay, "interpolation_weights": [1.0]},
         ).result.facts["measured"]["1.0"]["kept_general"]
         for replay in (0, 5)
     ]  # fmt: skip
@@ -252,8 +251,9 @@ def test_few_lines_are_refused_and_general_text_may_be_left_out(
         ({"purpose": "poems"}, "topics, search"),
         ({"base": "minibert"}, "clusterns train"),
         ({"general": "nowhere.txt"}, "--general nowhere.txt"),
-        ({"purpose": "search"}, "best left as it is"),
-        ({"settings": {"keep": 2}}, "keep"),
+        ({"purpose": "search"}, "keep the model as it is"),
+        ({"settings": {"min_agreement_general": 2}}, "min_agreement_general"),
+        ({"settings": {"shrinkage": 2}}, "no setting 'shrinkage'"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_and_nothing_is_written(

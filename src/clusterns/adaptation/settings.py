@@ -1,0 +1,148 @@
+"""The settings of an adaptation, one class for each purpose; loads nothing heavy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import Field, ValidationError
+from pydantic.fields import FieldInfo
+
+from clusterns.errors import UserError
+from clusterns.settings import Settings, validated
+
+Purpose = Literal["topics", "search"]
+# Keys and values of runs and files from before these names.
+RENAMED = {
+    "keep": "min_agreement_general",
+    "keep_own": "min_agreement_domain",
+    "replay": "general_weight",
+    "shares": "interpolation_weights",
+    "target_clusters": "clusters",
+    "target_neighbours": "neighbors",
+    "target_power": "similarity_power",
+    "target_pull": "centroid_weight",
+    "target_temperature": "centroid_temperature",
+}
+OLD_METHODS: dict[str, Purpose] = {"smoothed": "topics", "documents": "search"}
+
+
+class AdaptSettings(Settings):
+    """What both purposes share: the map, and how far the model may move."""
+
+    base: str
+    """Sentence encoder to adapt."""
+    general: str = ""
+    """File of general text whose embeddings should stay put, one sentence per line. Empty: random words of the
+    base's vocabulary."""
+    seed: int = Field(42, ge=0, lt=2**32)
+    """Random seed."""
+    max_sentences: int | None = Field(20_000, ge=2)
+    """Maximum number of sentences to learn from, a random sample. Empty: all."""
+    heldout: int = Field(1000, ge=2)
+    """Held-out sentences that choose the interpolation weight; at most a tenth of the text."""
+    batch_size: int = Field(64, ge=1)
+    """Batch size of the encoder."""
+    landmarks: int = Field(2000, ge=1)
+    """Landmarks of the map: randomly chosen sentences, each of which moves the embeddings near it."""
+    threshold: float = Field(0.2, ge=0, lt=1)
+    """Cosine above which a landmark acts. Embeddings farther than that from every landmark do not move."""
+    general_weight: float = Field(0.5, ge=0)
+    """Weight of the general text in the fit, relative to your text."""
+    ridge: float = Field(3e-5, gt=0)
+    """Ridge penalty of the fit."""
+    interpolation_weights: tuple[Annotated[float, Field(gt=0, le=1)], ...] = (0.25, 0.5, 0.75, 1.0)
+    """Interpolation weights to try between the base and the adapted model."""
+    min_agreement_general: float = Field(0.99, ge=0, le=1)
+    """Minimum agreement with the base on general text (Spearman correlation of pairwise similarities)."""
+    min_agreement_domain: float = Field(0.9, ge=0, le=1)
+    """Minimum agreement with the base on held-out sentences of your text."""
+
+    def to_yaml(self) -> str:
+        """Every setting, for the run folder."""
+        return yaml.safe_dump(self.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+
+
+class TopicSettings(AdaptSettings):
+    """For topics: each sentence moves toward its nearest neighbors and its centroid."""
+
+    purpose: Literal["topics"] = "topics"
+    """What the model is for."""
+    heldout: int = Field(300, ge=2)
+    """Held-out sentences that choose the interpolation weight; at most a tenth of the text."""
+    interpolation_weights: tuple[Annotated[float, Field(gt=0, le=1)], ...] = (
+        0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0,
+    )  # fmt: skip
+    """Interpolation weights to try between the base and the adapted model."""
+    neighbors: int = Field(10, ge=0)
+    """Nearest neighbors that a sentence moves toward; 0 turns this off."""
+    similarity_power: float = Field(3.0, ge=0)
+    """Exponent of the similarity in the weight of a neighbor."""
+    clusters: int = Field(50, ge=2)
+    """K-means centroids that sentences move toward."""
+    centroid_weight: float = Field(0.5, ge=0)
+    """Weight of the centroids; 0 turns them off."""
+    centroid_temperature: float = Field(0.05, gt=0)
+    """Temperature of the softmax over the centroids."""
+
+
+class SearchSettings(AdaptSettings):
+    """For search: directions in which sentences of one document differ count less."""
+
+    purpose: Literal["search"] = "search"
+    """What the model is for."""
+    ridge: float = Field(1e-3, gt=0)
+    """Ridge penalty of the fit."""
+    min_agreement_domain: float = Field(0.85, ge=0, le=1)
+    """Minimum agreement with the base on held-out sentences of your text."""
+    shrinkage: float = Field(0.1, gt=0)
+    """Shrinkage of the whitening toward the identity; 1 is the mean variance within documents."""
+
+
+AnySettings = TopicSettings | SearchSettings
+KINDS: dict[Purpose, type[AnySettings]] = {"topics": TopicSettings, "search": SearchSettings}
+
+
+def documented_fields() -> list[tuple[str, FieldInfo, str]]:
+    """Every setting with the command that it belongs to; settings with the same default for both come once."""
+    rows = []
+    for purpose, kind in KINDS.items():
+        for key, field in kind.model_fields.items():
+            both = all(
+                key in each.model_fields and each.model_fields[key].default == field.default
+                for each in KINDS.values()
+            )
+            if key != "purpose" and (not both or purpose == "topics"):
+                rows.append((key, field, "adapt" if both else f"adapt --for {purpose}"))
+    return sorted(rows, key=lambda row: row[0])
+
+
+def load_settings(purpose: Purpose, changes: Mapping[str, Any]) -> AnySettings:
+    """The default settings of a purpose with ``changes``, which include the base."""
+    if purpose not in KINDS:
+        raise UserError(f"purpose {purpose!r}: choose one of {', '.join(KINDS)}.")
+    named = {RENAMED.get(key, key): value for key, value in changes.items()}
+    return validated(
+        KINDS[purpose],
+        named,
+        f"adapt --for {purpose}",
+        "`clusterns recipes --keys` lists all of them.",
+    )
+
+
+def read_settings(file: Path) -> AnySettings | None:
+    """The settings in the recipe.yaml of a run folder; None if `clusterns adapt` did not write it."""
+    try:
+        values = yaml.safe_load(file.read_text("utf-8"))
+        purpose = values.get("purpose") or OLD_METHODS.get(values.get("method"))
+        if purpose is None:
+            return None
+        kind = KINDS[purpose]
+        named = {RENAMED.get(key, key): value for key, value in values.items()}
+        if "method" in values:  # an older run, which kept every setting of training
+            named = {key: value for key, value in named.items() if key in kind.model_fields}
+        return kind.model_validate({**named, "purpose": purpose})
+    except (OSError, ValueError, AttributeError, KeyError, yaml.YAMLError, ValidationError):
+        return None

@@ -1,0 +1,94 @@
+"""Where the embeddings of a text should go: toward their topics, or to where documents find each other."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+
+from clusterns.vectors.nearest import Vectors, all_nearest, unit
+
+# A cluster of fewer texts than this on average says little about topics.
+TEXTS_PER_CLUSTER = 4
+BLOCK = 4096
+
+
+def smooth(
+    vectors: Vectors,
+    *,
+    neighbors: int = 10,
+    similarity_power: float = 3.0,
+    clusters: int = 50,
+    centroid_weight: float = 0.5,
+    centroid_temperature: float = 0.05,
+    seed: int = 0,
+    progress: bool = False,
+) -> Vectors:
+    """Move each of (n, d) vectors toward its neighbors and its topic; returns (n, d) unit vectors.
+
+    A vector goes halfway to the mean of its nearest neighbors, weighted by similarity, and then toward
+    the K-means centroids, weighted by a softmax.
+
+    Args:
+        vectors: (n, d), any length.
+        neighbors: number of nearest neighbors.
+        similarity_power: exponent of the similarity in a neighbor's weight.
+        clusters: number of centroids; fewer if there is little text.
+        centroid_weight: weight of the centroids; 0 turns them off.
+        centroid_temperature: temperature of the softmax over the centroids.
+        seed: random seed of K-means.
+        progress: whether to show a progress bar.
+    """
+    own = unit(vectors)
+    targets = own
+    if neighbors and len(own) > 1:
+        scores, rows = all_nearest(own, neighbors, progress)
+        weights = np.maximum(scores, 0) ** similarity_power
+        total = weights.sum(1, keepdims=True)
+        weights = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
+        # In blocks: k vectors for each of a few rows at once.
+        means = [
+            np.einsum("nk,nkd->nd", weights[part], own[rows[part]])
+            for part in np.array_split(np.arange(len(own)), len(own) // BLOCK + 1)
+        ]
+        targets = unit(own + np.concatenate(means))
+    count = min(clusters, len(own) // TEXTS_PER_CLUSTER)
+    if centroid_weight and count > 1:
+        centroids = unit(KMeans(count, n_init=1, random_state=seed).fit(own).cluster_centers_)
+        logits = own @ centroids.T / centroid_temperature
+        softmax = np.exp(logits - logits.max(1, keepdims=True))
+        softmax /= softmax.sum(1, keepdims=True)
+        targets = unit(targets + centroid_weight * softmax @ centroids)
+    return targets
+
+
+def within_document_whitening(
+    vectors: Vectors, documents: NDArray[np.int64], *, shrinkage: float
+) -> Vectors:
+    """Map (n, d) vectors by the inverse square root of the covariance within documents; returns unit vectors.
+
+    With S the covariance of sentences around the mean of their document, scaled to a mean variance of 1,
+    x becomes ``(S + shrinkage)^(-1/2) x``: a direction in which sentences of one document differ a lot says
+    little about which document they belong to. Documents of a single sentence do not count.
+
+    Args:
+        vectors: (n, d).
+        documents: (n,) document of each vector.
+        shrinkage: toward the identity; the larger, the less changes.
+    """
+    _, own, sizes = np.unique(documents, return_inverse=True, return_counts=True)
+    sums = np.zeros((len(sizes), vectors.shape[1]))
+    np.add.at(sums, own, vectors)
+    residuals = (vectors - (sums / sizes[:, None])[own])[sizes[own] > 1]
+    return whiten(vectors, residuals, shrinkage)
+
+
+def whiten(vectors: Vectors, differences: NDArray[np.float64], shrinkage: float) -> Vectors:
+    """Map (n, d) vectors by ``(S + shrinkage)^(-1/2)``, S the scaled covariance of (m, d) differences."""
+    covariance = differences.T @ differences
+    # Without any difference, every direction keeps its weight.
+    covariance *= len(covariance) / (np.trace(covariance) or 1)
+    variances, directions = np.linalg.eigh(covariance)
+    # Rounding may put a variance slightly below 0.
+    scales = (np.maximum(variances, 0) + shrinkage) ** -0.5
+    return unit((vectors @ (directions * scales) @ directions.T).astype(vectors.dtype))

@@ -1,0 +1,124 @@
+"""The targets of both purposes against plain loops and by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans
+
+from clusterns.adaptation.targets import smooth, within_document_whitening
+from clusterns.vectors.nearest import unit
+
+
+def by_hand(
+    vectors: np.ndarray, k: int, power: float, clusters: int, pull: float, temperature: float
+) -> np.ndarray:
+    rows = [v / np.linalg.norm(v) for v in vectors.astype(np.float64)]
+    centroids = KMeans(clusters, n_init=1, random_state=5).fit(unit(vectors)).cluster_centers_
+    centroids = [c / np.linalg.norm(c) for c in centroids.astype(np.float64)]
+    found = []
+    for i, own in enumerate(rows):
+        others = sorted(((own @ o, j) for j, o in enumerate(rows) if j != i), reverse=True)[:k]
+        weights = [max(score, 0) ** power for score, _ in others]
+        mean = sum(w * rows[j] for w, (_, j) in zip(weights, others, strict=True)) / sum(weights)
+        target = (own + mean) / np.linalg.norm(own + mean)
+        shares = np.array([np.exp(own @ c / temperature) for c in centroids])
+        topic = sum(s * c for s, c in zip(shares / shares.sum(), centroids, strict=True))
+        target = target + pull * topic
+        found.append(target / np.linalg.norm(target))
+    return np.array(found)
+
+
+def groups(seed: int = 0) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    centroids = random.normal(size=(4, 8))
+    return (np.repeat(centroids, 15, axis=0) + 0.5 * random.normal(size=(60, 8))).astype(np.float32)
+
+
+@pytest.mark.parametrize(("k", "power", "pull"), [(3, 3.0, 0.5), (10, 1.0, 2.0), (5, 0.0, 0.0)])
+def test_equals_plain_loops(k: int, power: float, pull: float) -> None:
+    found = smooth(
+        groups(),
+        neighbors=k,
+        similarity_power=power,
+        clusters=6,
+        centroid_weight=pull,
+        centroid_temperature=0.1,
+        seed=5,
+    )
+    expected = by_hand(groups(), k, power, 6, pull, 0.1)
+    np.testing.assert_allclose(found, expected, atol=2e-6)
+    assert np.abs(found - unit(groups())).max() > 0.05, "nothing was smoothed"
+
+
+def test_two_neighbors_by_hand() -> None:
+    # At right angles to nothing: each moves halfway to the other.
+    vectors = np.array([[1.0, 0.0], [0.6, 0.8]], dtype=np.float32)
+    found = smooth(vectors, neighbors=1, centroid_weight=0)
+    np.testing.assert_allclose(found, [[1.6, 0.8], [1.6, 0.8]] / np.sqrt(3.2), atol=1e-6)
+
+
+def test_a_text_without_neighbors_stays() -> None:
+    vectors = np.array([[1.0, 0.0], [-1.0, 0.0]], dtype=np.float32)
+    np.testing.assert_array_equal(smooth(vectors, neighbors=1, centroid_weight=0), vectors)
+    np.testing.assert_allclose(smooth(groups(), neighbors=0, centroid_weight=0), unit(groups()))
+
+
+def test_groups_draw_together() -> None:
+    def spread(vectors: np.ndarray) -> float:
+        return float(np.mean([v @ v.T for v in unit(vectors).reshape(4, 15, 8)]))
+
+    assert spread(smooth(groups(), neighbors=5, clusters=4)) > spread(groups()) + 0.05
+
+
+def test_a_direction_that_differs_within_documents_counts_less() -> None:
+    # Two documents: the first number says which, the second differs within.
+    vectors = np.float32([[1, 1], [1, -1], [-1, 1], [-1, -1]])
+    found = within_document_whitening(vectors, np.array([5, 5, 3, 3]), shrinkage=0.5)
+    # All variance is in the second direction: scaled to a mean of 1 it is 2, so it shrinks by
+    # sqrt(2.5) where the first one grows by 1 / sqrt(0.5).
+    by_hand = np.array([[np.sqrt(2), np.sqrt(0.4)]]) * np.sign(vectors)
+    np.testing.assert_allclose(found, by_hand / np.sqrt(2.4), rtol=1e-6)
+
+
+def test_it_equals_plain_loops() -> None:
+    random = np.random.default_rng(0)
+    vectors = unit(random.standard_normal((40, 5)).astype(np.float32))
+    documents = random.integers(0, 15, 40)
+    assert min(np.bincount(documents)[np.bincount(documents) > 0]) == 1, "none is alone"
+    within = np.zeros((5, 5))
+    for row in range(40):
+        others = [vectors[other] for other in range(40) if documents[other] == documents[row]]
+        if len(others) > 1:
+            apart = (vectors[row] - np.mean(others, 0)).astype(np.float64)
+            within += np.outer(apart, apart)
+    metric = np.linalg.inv(within * 5 / np.trace(within) + 0.3 * np.eye(5))
+    found = within_document_whitening(vectors, documents, shrinkage=0.3)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, rtol=1e-6)
+    # Its cosines are those of the inverse covariance.
+    products = vectors @ metric @ vectors.T
+    lengths = np.sqrt(np.diag(products))
+    np.testing.assert_allclose(found @ found.T, products / np.outer(lengths, lengths), atol=1e-5)
+
+
+def test_where_nothing_differs_within_documents_all_stays() -> None:
+    vectors = unit(np.random.default_rng(2).standard_normal((6, 3)).astype(np.float32))
+    for texts, documents in (
+        (vectors, np.arange(6)),
+        (vectors[[0, 0, 1, 1]], np.array([3, 3, 4, 4])),
+    ):
+        np.testing.assert_allclose(
+            within_document_whitening(texts, documents, shrinkage=0.1), texts, atol=1e-6
+        )
+
+
+def test_much_shrinkage_leaves_them_as_they_are() -> None:
+    vectors = unit(np.random.default_rng(1).standard_normal((12, 3)).astype(np.float32))
+    documents = np.arange(12) // 3
+    np.testing.assert_allclose(
+        within_document_whitening(vectors, documents, shrinkage=1e8), vectors, atol=1e-6
+    )
+    assert (
+        np.abs(within_document_whitening(vectors, documents, shrinkage=0.1) - vectors).max() > 0.05
+    )
