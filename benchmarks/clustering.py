@@ -23,7 +23,7 @@ from torch import Tensor
 from benchmarks.harness import alternate, description, wikipedia
 from benchmarks.training import SHAPES, batches, ours, random_encoder
 from clusterns.encoder.load import load_tokenizer
-from clusterns.losses.cluster_ns import ClusterNSLoss
+from clusterns.losses.clusterns import ClusterNSLoss
 from clusterns.losses.contrastive import ContrastiveLoss
 
 # Encoder, N, K, sentences of the measured step.

@@ -31,7 +31,7 @@ from clusterns.evaluation.catalog import EvaluationData
 from clusterns.evaluation.clustering import adjusted_mutual_information
 from clusterns.files import read_json, write_json
 from clusterns.lab.experiment import SMALL
-from clusterns.losses.clustering import Clustering
+from clusterns.losses.clusterns import Clustering
 from clusterns.losses.functional import cosine_matrix
 from clusterns.record import make_record
 from clusterns.training.build import build_collator, build_loss, build_model, training_rows
@@ -53,8 +53,8 @@ def look(
     anchors: Tensor, classes: Tensor, part: Clustering, temperature: float
 ) -> dict[str, float]:
     """What the centroids say of one batch, against the classes of its sentences."""
-    neighbours = part.centroids.nearest(anchors)
-    hard, cluster = part.roles(neighbours)
+    similarities, nearest, second = part.neighbors(anchors)
+    hard, cluster = part.roles(nearest, second)
     others = ~torch.eye(len(anchors), dtype=torch.bool)
     same_class = (classes[:, None] == classes) & others
     false_negatives = (cluster[:, None] == cluster) & others
@@ -63,14 +63,14 @@ def look(
     negatives = others & ~same_class
     # What the denominators consist of, without the positives: the batch, and every sample's centroid.
     batch = (cosines / temperature).exp().masked_fill(~others, 0).sum(1)
-    centroids = (neighbours.similarities[:, hard] / temperature).exp().sum(1)
+    centroids = (similarities[:, hard] / temperature).exp().sum(1)
     return {
         "ami": 100 * adjusted_mutual_information(classes.numpy(), cluster.numpy()),
         "same_class": 100 * float(same_class.sum() / others.sum()),
         "found": 100 * float(false_negatives.any(1).float().mean()),
         "precision": 100 * true / max(1.0, float(false_negatives.sum())),
         "recall": 100 * true / max(1.0, float(same_class.sum())),
-        "hard_negative": float(neighbours.similarities.gather(1, hard[:, None]).mean()),
+        "hard_negative": float(similarities.gather(1, hard[:, None]).mean()),
         "mean_negative": float(cosines[negatives].mean()),
         "hardest_negative": float(cosines.masked_fill(~negatives, -1).amax(1).mean()),
         "share_of_denominator": 100 * float((centroids / (centroids + batch)).mean()),
@@ -94,11 +94,11 @@ def diagnose(
     """Train, and return the looks by step."""
     model = build_model(recipe)
     loss = build_loss(recipe, model, texts)
-    part = next(each for each in loss.ingredients if isinstance(each, Clustering))
+    part = next(each for each in loss.parts.values() if isinstance(each, Clustering))
     sentences, classes = labelled
 
     def measure() -> dict[str, float] | None:
-        if not part.centroids.started:
+        if part.started_at is None:
             return None
         vectors = embedded(model, sentences, recipe.max_length)
         looks = [
@@ -123,7 +123,7 @@ def diagnose(
             data_collator=build_collator(recipe, model),
             callbacks=[callback],
         ).train()  # fmt: skip
-    return {"started_at": part.centroids.started_at, "looks": callback.seen}
+    return {"started_at": part.started_at, "looks": callback.seen}
 
 
 def embedded(model: SentenceTransformer, sentences: list[str], length: int) -> Tensor:

@@ -26,7 +26,7 @@ def test_the_readmes_script_trains(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     (tmp_path / "script.py").write_text(script)
     monkeypatch.chdir(tmp_path)
     names = runpy.run_path("script.py")
-    assert names["loss"].centroids.step == 3 * 2  # three epochs of two whole batches
+    assert names["loss"].clustering.step == 3 * 2  # three epochs of two whole batches
     model = SentenceTransformer("runs/script/model")
     assert (model.encode(lines[0]) == names["model"].encode(lines[0])).all()
 

@@ -15,12 +15,12 @@ class DecouplingSettings(Recipe):
         from clusterns.losses.part import Part, Terms
 
         class Decoupling(Part):
-            def follow(self, batch, learn):
-                def terms(rows):
+            def terms(self, batch, training):
+                def terms_of(rows):
                     own = torch.zeros_like(rows.similarities, dtype=torch.bool)
-                    return Terms(excluded=own.scatter(1, rows.targets[:, None], True))
+                    return Terms(mask=own.scatter(1, rows.index[:, None], True))
 
-                return terms
+                return terms_of
 
         return Decoupling()
 

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from clusterns.commands.inspect import inspect as inspect
     from clusterns.commands.search import search as search
     from clusterns.encoder.load import load_base as load_base
-    from clusterns.losses.cluster_ns import ClusterNSLoss as ClusterNSLoss
+    from clusterns.losses.clusterns import ClusterNSLoss as ClusterNSLoss
     from clusterns.losses.contrastive import ContrastiveLoss as ContrastiveLoss
     from clusterns.training.trainer import ContrastiveTrainer as ContrastiveTrainer
 
 _HOMES = {
-    "ClusterNSLoss": "clusterns.losses.cluster_ns",
+    "ClusterNSLoss": "clusterns.losses.clusterns",
     "ContrastiveLoss": "clusterns.losses.contrastive",
     "ContrastiveTrainer": "clusterns.training.trainer",
     "adapt": "clusterns.api.adapt",

@@ -17,10 +17,10 @@ from clusterns.encoder.training_modules import (
     training_modules_active,
     without_training_modules,
 )
-from clusterns.losses.cluster_ns import ClusterNSLoss
+from clusterns.losses.clusterns import ClusterNSLoss
 from clusterns.losses.contrastive import ContrastiveLoss
+from clusterns.losses.features import stack_views
 from clusterns.losses.masked_lm import MaskedLanguageModelling
-from clusterns.losses.tokenised import stack_views
 from clusterns.views.prompting import TemplatedViews, TemplateTokens
 from clusterns.views.template import template_pair
 from tests.helpers.models import make_tiny_base
@@ -233,7 +233,7 @@ def test_clusterns_and_masked_lm_train_on_every_family(tiny_base: Path) -> None:
     without = [n for n, p in model.named_parameters() if p.grad is None and "pooler" not in n]
     assert without == []
     assert value.isfinite()
-    assert loss.centroids.started
+    assert loss.clustering.started_at is not None
 
 
 def test_a_checkpoint_keeps_the_templates(tiny_bert: Path, tmp_path: Path) -> None:

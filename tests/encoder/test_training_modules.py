@@ -19,7 +19,7 @@ from clusterns.encoder.training_modules import (
     training_modules_active,
     without_training_modules,
 )
-from clusterns.losses.cluster_ns import ClusterNSLoss
+from clusterns.losses.clusterns import ClusterNSLoss
 from clusterns.losses.masked_lm import MaskedLanguageModelling
 
 TEXTS = [

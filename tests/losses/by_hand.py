@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from clusterns.losses import batch as batch_module
+from clusterns.losses import part as part_module
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.part import Part
 from tests.helpers.vectors import STEPS, D, N, Vectors, features
@@ -54,7 +54,7 @@ def equal(
 ) -> None:
     """The loss of a part equals ``by_hand(views, step)`` with gradients, whole and in slices."""
     for most in (2**18, 5 * N):
-        monkeypatch.setattr(batch_module, "MOST_CELLS", most)
+        monkeypatch.setattr(part_module, "MAX_ELEMENTS", most)
         loss = ContrastiveLoss(Vectors(), TEMPERATURE, parts=[make()], views=count)
         for step, some in enumerate(views(count), 1):
             ours = loss([features(view) for view in some])

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from clusterns.losses import batch
-from clusterns.losses.cluster_ns import ClusterNSLoss
+from clusterns.losses import part as part_module
+from clusterns.losses.clusterns import ClusterNSLoss
 from clusterns.losses.contrastive import ContrastiveLoss
 from tests.helpers.vectors import SETTINGS, STEPS, D, N, Vectors, batches, features
 
@@ -43,7 +43,7 @@ def test_slices_give_the_same_loss_gradients_and_centroids(
     settings: dict | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     values, gradients, kept, whole = run(settings)
-    monkeypatch.setattr(batch, "MOST_CELLS", 5 * N)  # slices of 5, 5 and 2 anchors
+    monkeypatch.setattr(part_module, "MAX_ELEMENTS", 5 * N)  # slices of 5, 5 and 2 anchors
     sliced_values, sliced_gradients, sliced_kept, sliced = run(settings)
     assert sliced_values == pytest.approx(values, abs=1e-12)
     torch.testing.assert_close(sliced_gradients, gradients, atol=1e-12, rtol=1e-9)
@@ -53,5 +53,5 @@ def test_slices_give_the_same_loss_gradients_and_centroids(
     for key, value in whole.state_dict().items():
         torch.testing.assert_close(sliced.state_dict()[key], value)
     if isinstance(sliced, ClusterNSLoss):
-        assert sliced.centroids.step == STEPS
-        assert sliced.centroids.started
+        assert sliced.clustering.step == STEPS
+        assert sliced.clustering.started_at is not None

@@ -1,56 +1,54 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
+from torch import Tensor
 
-from clusterns.losses.centroids import Centroids, farthest_from_last
+from clusterns.losses.clusterns import Clustering, make_clustering
 from clusterns.losses.functional import (
     bidirectional_margin,
     cosine_matrix,
+    farthest_chain,
     info_nce,
     mean_in_batch_similarity,
 )
 
 
+def started(centroids: Tensor, **settings: Any) -> Clustering:
+    part = make_clustering(centroids.shape[1], clusters=len(centroids), **settings)
+    part.start(centroids)
+    return part
+
+
 def test_update_moves_only_the_clusters_that_have_members() -> None:
-    centroids = Centroids(3, 2, momentum=0.25)
-    centroids.start(torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]]))
-    centroids.update(torch.tensor([[2.0, 0.0], [4.0, 0.4]]))
+    part = started(torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]]), momentum=0.25)
+    part.update(torch.tensor([[2.0, 0.0], [4.0, 0.4]]))
     # Members of the first: mean (3, 0.2); a quarter of the way from (1, 0).
     expected = torch.tensor([[1.5, 0.05], [0.0, 1.0], [-1.0, -1.0]])
-    torch.testing.assert_close(centroids.vectors, expected)
+    torch.testing.assert_close(part.centroids, expected)
 
 
 def test_the_released_code_adds_the_sum() -> None:
-    centroids = Centroids(2, 2, momentum=0.25, add_sum=True)
-    centroids.start(torch.tensor([[1.0, 0.0], [-1.0, 0.0]]))
-    centroids.update(torch.tensor([[2.0, 0.0], [4.0, 0.4]]))
-    torch.testing.assert_close(centroids.vectors[0], torch.tensor([0.75 + 0.25 * 6, 0.25 * 0.4]))
+    start = torch.tensor([[1.0, 0.0], [-1.0, 0.0]])
+    part = started(start, momentum=0.25, variant="released")
+    part.update(torch.tensor([[2.0, 0.0], [4.0, 0.4]]))
+    torch.testing.assert_close(part.centroids[0], torch.tensor([0.75 + 0.25 * 6, 0.25 * 0.4]))
 
 
 def test_nearest_and_second_with_ties_are_two_different_centroids() -> None:
-    centroids = Centroids(3, 2)
-    centroids.start(torch.ones(3, 2))
-    found = centroids.nearest(torch.ones(4, 2))
-    assert (found.nearest != found.second).all()
-    torch.testing.assert_close(found.similarities, torch.ones(4, 3))
+    similarities, nearest, second = started(torch.ones(3, 2)).neighbors(torch.ones(4, 2))
+    assert (nearest != second).all()
+    torch.testing.assert_close(similarities, torch.ones(4, 3))
 
 
 def test_no_gradient_reaches_the_centroids_and_some_the_samples() -> None:
-    centroids = Centroids(3, 2)
-    centroids.start(torch.randn(3, 2))
+    part = started(torch.randn(3, 2))
     samples = torch.randn(4, 2, requires_grad=True)
-    centroids.nearest(samples).similarities.sum().backward()
+    part.neighbors(samples)[0].sum().backward()
     assert samples.grad.abs().sum() > 0
-    assert centroids.vectors.grad is None
-
-
-def test_half_precision_samples_update_full_precision_centroids() -> None:
-    centroids = Centroids(2, 2, momentum=1e-3)
-    centroids.start(torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
-    centroids.update(torch.tensor([[2.0, 0.0]], dtype=torch.bfloat16))
-    assert centroids.vectors.dtype == torch.float32
-    assert centroids.vectors[0, 0].item() == pytest.approx(1.001, abs=1e-6)
+    assert part.centroids.grad is None
 
 
 def test_the_chain_takes_the_least_similar_to_the_last_each_once() -> None:
@@ -58,38 +56,26 @@ def test_the_chain_takes_the_least_similar_to_the_last_each_once() -> None:
         [[1.0, 0.2, 0.9, 0.5], [0.2, 1.0, 0.1, 0.3], [0.9, 0.1, 1.0, 0.4], [0.5, 0.3, 0.4, 1.0]]
     )
     # From 0: least similar 1; from 1: 2 (0.1); from 2: of 3 alone.
-    assert farthest_from_last(similarities, 4, first=0).tolist() == [0, 1, 2, 3]
-    assert farthest_from_last(similarities, 3, first=3).tolist() == [3, 1, 2]
+    assert farthest_chain(similarities, 4, first=0).tolist() == [0, 1, 2, 3]
+    assert farthest_chain(similarities, 3, first=3).tolist() == [3, 1, 2]
 
 
 def test_the_chain_over_equal_rows_takes_each_once() -> None:
-    assert sorted(farthest_from_last(torch.ones(5, 5), 5, first=2).tolist()) == [0, 1, 2, 3, 4]
+    assert sorted(farthest_chain(torch.ones(5, 5), 5, first=2).tolist()) == [0, 1, 2, 3, 4]
 
 
 def test_the_chain_stays_on_the_device_of_the_batch() -> None:
     # Another device than the processor's, on which nothing is computed.
-    assert farthest_from_last(torch.ones(4, 4, device="meta"), 3, first=1).device.type == "meta"
-
-
-def test_counters_live_in_the_state() -> None:
-    centroids = Centroids(2, 2)
-    centroids.step = 5
-    centroids.start(torch.eye(2))
-    centroids.step = 9
-    other = Centroids(2, 2)
-    assert not other.started
-    other.load_state_dict(centroids.state_dict())
-    assert (other.step, other.started_at) == (9, 5)
-    assert torch.equal(other.vectors, torch.eye(2))
+    assert farthest_chain(torch.ones(4, 4, device="meta"), 3, first=1).device.type == "meta"
 
 
 @pytest.mark.parametrize("started_at", [None, 0, 1])
 def test_counters_survive_whenever_clustering_started(started_at: int | None) -> None:
-    centroids, other = Centroids(2, 2), Centroids(2, 2)
-    centroids.step, centroids.started_at = 4, started_at
-    other.start(torch.eye(2))
-    other.load_state_dict(centroids.state_dict())
+    part, other = Clustering(2, clusters=2), started(torch.eye(2))
+    part.step, part.started_at = 4, started_at
+    other.load_state_dict(part.state_dict())
     assert (other.step, other.started_at) == (4, started_at)
+    assert torch.equal(other.centroids, torch.zeros(2, 2))
 
 
 def test_cosine_matrix_by_hand() -> None:

@@ -9,7 +9,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from clusterns.losses.cluster_ns import ClusterNSLoss
+from clusterns.losses.clusterns import ClusterNSLoss
 from tests.helpers.two_processes import join, start_two
 from tests.helpers.vectors import STEPS, Vectors, batches, features
 
@@ -52,8 +52,8 @@ def steps(settings: dict, rank: int = 0, world: int = 1) -> dict[str, Tensor]:
     return {
         "values": torch.stack(values),
         "gradients": torch.stack(gradients),
-        "centroids": loss.centroids.vectors,
-        "counters": loss.centroids.get_extra_state(),
+        "centroids": loss.centroids,
+        "counters": loss.clustering.get_extra_state(),
     }
 
 

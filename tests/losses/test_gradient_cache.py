@@ -17,7 +17,7 @@ from clusterns.encoder.denoising import add_denoising
 from clusterns.encoder.load import load_base
 from clusterns.encoder.prompt import prompt_encoder
 from clusterns.encoder.training_modules import add_masked_lm_head, add_training_head
-from clusterns.losses.cluster_ns import ClusterNSLoss
+from clusterns.losses.clusterns import ClusterNSLoss
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.masked_lm import MaskedLanguageModelling
 from clusterns.views.prompting import TemplatedViews
@@ -92,8 +92,8 @@ def steps(case: str, base: Path, *, cached: bool, seed: int = 3) -> dict[str, An
                 if parameter.grad is not None:
                     parameter -= 0.01 * parameter.grad
                     parameter.grad = None
-    state = {key: value.clone() for key, value in loss.state_dict().items() if "centroids" in key}
-    return {"values": values, "gradients": gradients, "centroids": state, "parts": loss.parts}
+    state = {key: value.clone() for key, value in loss.state_dict().items() if "Clustering" in key}
+    return {"values": values, "gradients": gradients, "centroids": state, "parts": loss.components}
 
 
 def largest_difference(a: dict[str, Any], b: dict[str, Any]) -> float:
@@ -122,9 +122,9 @@ def test_gradients_equal_the_uncached_ones_with_dropout_on(case: str, tiny_bert:
 @pytest.mark.parametrize("case", [case for case in CASES if CASES[case][1] is ClusterNSLoss])
 def test_centroids_move_once_a_step(case: str, tiny_bert: Path) -> None:
     whole, cached = steps(case, tiny_bert, cached=False), steps(case, tiny_bert, cached=True)
-    assert cached["centroids"]["centroids._extra_state"].tolist() == [STEPS, 1]
+    assert cached["centroids"]["parts.Clustering._extra_state"].tolist() == [STEPS, 1]
     torch.testing.assert_close(cached["centroids"], whole["centroids"], atol=1e-12, rtol=1e-12)
-    assert cached["centroids"]["centroids.vectors"].abs().max() > 1e-3
+    assert cached["centroids"]["parts.Clustering.centroids"].abs().max() > 1e-3
 
 
 def test_without_the_replay_the_gradients_would_be_wrong(

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from clusterns.losses import batch as batch_module
+from clusterns.losses import part as part_module
 from clusterns.losses.contrastive import ContrastiveLoss
-from clusterns.losses.judge import Judge
+from clusterns.losses.dclr import Guide
 from tests.helpers.vectors import N, Vectors, features
 from tests.losses.by_hand import equal, info_nce_by_hand, views
 from tests.losses.oracle import cosine
@@ -29,7 +29,7 @@ def numbered(vectors: Tensor) -> dict[str, Tensor]:
 
 def test_judged_pairs_contribute_nothing() -> None:
     for some in views(2):
-        loss = ContrastiveLoss(Vectors(), parts=[Judge(Grouping(), above=0.9)])
+        loss = ContrastiveLoss(Vectors(), parts=[Guide(Grouping(), threshold=0.9)])
         ours = loss([numbered(view) for view in some])
         theirs = info_nce_by_hand(some, lambda s, i: [], lambda i, j: (i - j) % GROUPS == 0)
         assert ours.item() == pytest.approx(theirs.item(), abs=1e-9)
@@ -48,7 +48,7 @@ def test_the_models_own_cosines_above_the_threshold(monkeypatch: pytest.MonkeyPa
             some, lambda s, i: [], lambda i, j: cosine(fixed[0][i], fixed[0][j]) > 0.3
         )
 
-    equal(lambda: Judge(Vectors(), above=0.3), by_hand, 2, monkeypatch)
+    equal(lambda: Guide(Vectors(), threshold=0.3), by_hand, 2, monkeypatch)
 
 
 def test_a_judge_in_half_precision_is_compared_in_single(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,14 +57,14 @@ def test_a_judge_in_half_precision_is_compared_in_single(monkeypatch: pytest.Mon
             return {"sentence_embedding": rows["vectors"].to(torch.bfloat16)}
 
     some = views(2)[0]
-    part = Judge(Half(), above=0.3)
+    part = Guide(Half(), threshold=0.3)
     loss = ContrastiveLoss(Vectors(), parts=[part])
     loss([features(view) for view in some])
     rounded = some[0].detach().to(torch.bfloat16).double()
     pairs = [(i, j) for i in range(N) for j in range(N) if i != j]
     alike = sum(float(cosine(rounded[i], rounded[j]) > 0.3) for i, j in pairs)
     for most in (2**18, 3 * N):  # counted in slices as well
-        monkeypatch.setattr(batch_module, "MOST_CELLS", most)
+        monkeypatch.setattr(part_module, "MAX_ELEMENTS", most)
         found = loss.diagnostics()["judged_false_negatives"]
         assert found == pytest.approx(alike / len(pairs), abs=1e-6)
     assert part._vectors is not None
@@ -73,7 +73,7 @@ def test_a_judge_in_half_precision_is_compared_in_single(monkeypatch: pytest.Mon
 
 def test_a_judge_is_frozen_and_no_part_of_the_checkpoint() -> None:
     judge = torch.nn.Sequential(torch.nn.Linear(2, 2))
-    loss = ContrastiveLoss(Vectors(), parts=[Judge(judge)])
+    loss = ContrastiveLoss(Vectors(), parts=[Guide(judge)])
     assert not judge.training
     assert not any(parameter.requires_grad for parameter in judge.parameters())
     assert not list(loss.parameters())

@@ -13,8 +13,8 @@ from clusterns.encoder.load import load_base
 from clusterns.encoder.speed import set_dropout
 from clusterns.encoder.training_modules import add_masked_lm_head
 from clusterns.losses.contrastive import ContrastiveLoss
+from clusterns.losses.features import mini_batches
 from clusterns.losses.masked_lm import MaskedLanguageModelling
-from clusterns.losses.tokenised import mini_batches
 
 TEXTS = [
     "a cat sat on the mat", "dogs", "one two", "the river runs through the old town to the sea",
@@ -84,7 +84,7 @@ def test_a_batch_without_a_masked_token_costs_nothing(tiny_bert: Path) -> None:
 def test_anchors_and_positives_are_masked_and_padding_never(tiny_bert: Path) -> None:
     model = masked_lm_model(tiny_bert, 0.0)
     objective = MaskedLanguageModelling(model.tokenizer, 0.4)
-    loss = ContrastiveLoss(model, masked_lm=objective, views=3, aside=1)
+    loss = ContrastiveLoss(model, masked_lm=objective, views=3, auxiliary_columns=1)
     one, long, other = (model.preprocess(texts) for texts in (TEXTS, TEXTS[::-1], ["no"] * 7))
     rows = loss.stacked_for_masked_lm([one, other])  # one view, and one that is not for the encoder
     assert torch.equal(rows["input_ids"], one["input_ids"].repeat(2, 1))

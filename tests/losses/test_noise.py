@@ -5,9 +5,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from clusterns.losses.batch import Batch
 from clusterns.losses.contrastive import ContrastiveLoss
-from clusterns.losses.noise import NoiseNegatives
+from clusterns.losses.dclr import NoiseNegatives
+from clusterns.losses.part import Batch
 from tests.helpers.vectors import D, N, Vectors, features
 from tests.losses.by_hand import TEMPERATURE, equal, info_nce_by_hand, views
 from tests.losses.oracle import cosine
@@ -37,17 +37,17 @@ def test_equals_plain_loops(
         return info_nce_by_hand(some, lambda s, i: [cosine(s[0][i], v) for v in noise])
 
     equal(
-        lambda: NoiseNegatives(times, TEMPERATURE, steps=moves, rate=rate, seed=7),
+        lambda: NoiseNegatives(times, TEMPERATURE, steps=moves, step_size=rate, seed=7),
         by_hand, 2, monkeypatch,
     )  # fmt: skip
 
 
 def test_noise_moves_up_the_gradient() -> None:
     batch = Batch.of(*views(2)[0])
-    part = NoiseNegatives(2.0, TEMPERATURE, steps=5, rate=0.3)
-    part.follow(batch, True)
-    still = part.drawn(batch.all_anchors)
-    climbed = part.climbed(still, batch)
+    part = NoiseNegatives(2.0, TEMPERATURE, steps=5, step_size=0.3)
+    part.terms(batch, True)
+    still = part.sample(batch.all_anchors)
+    climbed = part.ascend(still, batch)
 
     def loss_with(noise: Tensor) -> float:
         unit = F.normalize(noise, dim=-1)
@@ -60,7 +60,10 @@ def test_noise_moves_up_the_gradient() -> None:
 
 
 def test_noise_is_no_source_of_gradient_and_the_same_after_a_resume() -> None:
-    first, second = (ContrastiveLoss(Vectors(), parts=[NoiseNegatives(seed=3)]) for _ in range(2))
+    noise = NoiseNegatives(seed=3)
+    first, second = (
+        ContrastiveLoss(Vectors(), parts=[part]) for part in (noise, NoiseNegatives(seed=3))
+    )
     steps = views(2)
     for some in steps[:3]:
         first([features(view) for view in some])
@@ -72,6 +75,6 @@ def test_noise_is_no_source_of_gradient_and_the_same_after_a_resume() -> None:
     assert values[0] == values[1]
     assert len(set(values[0])) == len(values[0])
     with torch.no_grad():
-        before = first.noise.step
+        before = noise.step
         first([features(view) for view in steps[0]])
-        assert first.noise.step == before
+        assert noise.step == before

@@ -6,11 +6,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from clusterns.losses import batch as batch_module
-from clusterns.losses.batch import Batch, Rows
-from clusterns.losses.clustering import Clustering
+from clusterns.losses import part as part_module
+from clusterns.losses.clusterns import Clustering, make_clustering
 from clusterns.losses.contrastive import ContrastiveLoss
-from clusterns.losses.part import Part, Penalty, Terms, TermsOf
+from clusterns.losses.part import Batch, Part, Penalty, Rows, Terms, TermsOf
 from tests.helpers.vectors import D, N, Vectors, batches, features
 from tests.losses.oracle import cosine
 
@@ -20,13 +19,13 @@ TAU = 0.5
 class Negatives(Part):
     """Two fixed negatives, the second of which counts three times."""
 
-    columns = 2
+    n_negatives = 2
 
     def __init__(self, vectors: Tensor) -> None:
         super().__init__()
         self.vectors = vectors
 
-    def follow(self, batch: Batch, learn: bool) -> TermsOf:
+    def terms(self, batch: Batch, training: bool) -> TermsOf:
         unit = nn.functional.normalize(self.vectors, dim=-1)
         return lambda rows: Terms(
             negatives=rows.anchors @ unit.T,
@@ -37,13 +36,13 @@ class Negatives(Part):
 class Excluded(Part):
     """The row after one's own is left out; the one before is a positive."""
 
-    def follow(self, batch: Batch, learn: bool) -> TermsOf:
+    def terms(self, batch: Batch, training: bool) -> TermsOf:
         def terms(rows: Rows) -> Terms:
             n = len(rows.all_anchors)
             columns = torch.arange(n)
             return Terms(
-                excluded=columns == ((rows.targets + 1) % n)[:, None],
-                extra_positives=columns == ((rows.targets - 1) % n)[:, None],
+                mask=columns == ((rows.index + 1) % n)[:, None],
+                extra_positives=columns == ((rows.index - 1) % n)[:, None],
             )
 
         return terms
@@ -52,10 +51,10 @@ class Excluded(Part):
 class Gap(Part):
     """Holds the third view away from the anchor; every second row counts."""
 
-    def follow(self, batch: Batch, learn: bool) -> TermsOf:
+    def terms(self, batch: Batch, training: bool) -> TermsOf:
         def terms(rows: Rows) -> Terms:
-            third = rows.all_views[2][rows.targets]
-            counts = (rows.targets % 2 == 0).long()
+            third = rows.all_views[2][rows.index]
+            counts = (rows.index % 2 == 0).long()
             return Terms(
                 penalties=[Penalty("gap", (rows.anchors * third).sum(1) * counts, counts, 0.7)]
             )
@@ -86,7 +85,7 @@ def oracle(views: list[Tensor], extra: Tensor) -> Tensor:
 @pytest.mark.parametrize("frame", [{}, {"mini_batch_size": 5}, {"gradient_cache": True}, "slices"])
 def test_parts_join_and_equal_the_oracle(frame: object, monkeypatch: pytest.MonkeyPatch) -> None:
     if frame == "slices":
-        monkeypatch.setattr(batch_module, "MOST_CELLS", 5 * (N + 2))  # 5, 5 and 2 anchors
+        monkeypatch.setattr(part_module, "MAX_ELEMENTS", 5 * (N + 2))  # 5, 5 and 2 anchors
     extra = torch.randn(2, D, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     linear = nn.Linear(D, D, dtype=torch.float64)
 
@@ -113,16 +112,16 @@ def test_parts_join_and_equal_the_oracle(frame: object, monkeypatch: pytest.Monk
     assert value.item() == pytest.approx(expected.item(), abs=1e-9)
     torch.testing.assert_close(gradient, linear.weight.grad, atol=1e-9, rtol=1e-9)
     assert gradient.abs().max() > 1e-3
-    assert set(loss.parts) == {"contrastive_loss", "gap"}
-    assert loss.diagnostics()["gap"] == pytest.approx(loss.parts["gap"].item(), abs=1e-6)
+    assert set(loss.components) == {"contrastive_loss", "gap"}
+    assert loss.diagnostics()["gap"] == pytest.approx(loss.components["gap"].item(), abs=1e-6)
 
 
 def test_what_one_part_takes_for_a_positive_no_other_takes_out() -> None:
     class All(Part):
-        def follow(self, batch: Batch, learn: bool) -> TermsOf:
+        def terms(self, batch: Batch, training: bool) -> TermsOf:
             return lambda rows: Terms(
-                excluded=torch.ones_like(rows.similarities, dtype=torch.bool).scatter(
-                    1, rows.targets[:, None], False
+                mask=torch.ones_like(rows.similarities, dtype=torch.bool).scatter(
+                    1, rows.index[:, None], False
                 )
             )
 
@@ -140,66 +139,68 @@ def test_slices_make_room_for_extra_columns(monkeypatch: pytest.MonkeyPatch) -> 
     seen: list[int] = []
 
     class Wide(Part):
-        columns = 3 * N
+        n_negatives = 3 * N
 
-        def follow(self, batch: Batch, learn: bool) -> TermsOf:
+        def terms(self, batch: Batch, training: bool) -> TermsOf:
             def terms(rows: Rows) -> Terms:
                 seen.append(len(rows.anchors))
                 return Terms()
 
             return terms
 
-    monkeypatch.setattr(batch_module, "MOST_CELLS", 8 * N)
+    monkeypatch.setattr(part_module, "MAX_ELEMENTS", 8 * N)
     anchors, positives = batches()[0]
     ContrastiveLoss(Vectors(), parts=[Wide()])([features(anchors), features(positives)])
     assert seen == [2] * (N // 2)
-    assert batch_module.most_cells(torch.device("cuda")) > 100 * 2**14
+    assert part_module.max_elements(torch.device("cuda")) > 100 * 2**14
 
 
 class Memory(Part):
     """Counts the steps, sees columns, has news."""
 
+    counters = ("calls",)
+
     def __init__(self) -> None:
         super().__init__()
-        self.counter = nn.Module()
-        self.counter.register_buffer("steps", torch.zeros(()))
-        self.state = {"counter": self.counter}
+        self.register_buffer("steps", torch.zeros(()))
+        self.calls = 0
         self.seen: list[tuple[int, bool, bool]] = []
 
-    def see(self, model, columns, learn: bool) -> None:
-        self.seen.append((len(columns), learn, torch.is_grad_enabled()))
+    def observe(self, model, columns, training: bool) -> None:
+        self.seen.append((len(columns), training, torch.is_grad_enabled()))
 
-    def follow(self, batch: Batch, learn: bool) -> TermsOf | None:
-        if learn:
-            self.counter.steps += 1
-            self.events.append(f"step {int(self.counter.steps)} taken")
+    def terms(self, batch: Batch, training: bool) -> TermsOf | None:
+        if training:
+            self.steps += 1
+            self.calls += 1
+            self.events.append(f"step {self.calls} taken")
         return None
 
-    def facts(self):
-        return {"steps_taken": int(self.counter.steps)}
+    def summary(self):
+        return {"steps_taken": int(self.steps), "calls": self.calls}
 
-    def last_words(self) -> str:
+    def warning(self) -> str:
         return "that was it."
 
 
-def test_a_part_sees_the_columns_has_state_news_facts_and_last_words() -> None:
+def test_a_part_observes_columns_and_has_state_events_a_summary_and_a_warning() -> None:
     part = Memory()
-    loss = ContrastiveLoss(Vectors(), parts=[part], aside=1)
+    loss = ContrastiveLoss(Vectors(), parts=[part], auxiliary_columns=1)
     anchors, positives = batches()[0]
     columns = [features(anchors), features(positives), {"input_ids": torch.ones(N, 1)}]
     loss(columns)
     with torch.no_grad():
         loss(columns)
     assert part.seen == [(3, True, False), (3, False, False)]
-    assert loss.take_events() == ["step 1 taken"]
-    assert loss.take_events() == []
-    assert loss.state_dict().keys() == {"counter.steps"}
-    assert loss.facts() == {"steps_taken": 1}
-    assert loss.last_words() == ["that was it."]
+    assert loss.pop_events() == ["step 1 taken"]
+    assert loss.pop_events() == []
+    assert loss.state_dict().keys() == {"parts.Memory.steps", "parts.Memory._extra_state"}
+    assert loss.summary() == {"steps_taken": 1, "calls": 1}
+    assert loss.warnings() == ["that was it."]
     other = ContrastiveLoss(Vectors(), parts=[Memory()])
     other.load_state_dict(loss.state_dict())
-    assert other.facts() == {"steps_taken": 1}
-    with pytest.raises(ValueError, match="called 'counter'"):
+    assert other.summary() == {"steps_taken": 1, "calls": 1}
+    with pytest.raises(ValueError, match="two parts of the same class"):
         ContrastiveLoss(Vectors(), parts=[Memory(), Memory()])
 
 
@@ -207,7 +208,7 @@ def test_a_part_sees_the_columns_has_state_news_facts_and_last_words() -> None:
 @pytest.mark.parametrize("half", [torch.bfloat16, torch.float16])
 def test_under_autocast_cosines_stay_exact(name: str, half: torch.dtype) -> None:
     def run(enabled: bool) -> list[float]:
-        part = Clustering(D, clusters=4, start_step=1, margin_weight=1.0, variant=name)  # type: ignore[arg-type]
+        part = make_clustering(D, clusters=4, start_step=1, margin_weight=1.0, variant=name)  # type: ignore[arg-type]
         loss = ContrastiveLoss(Vectors(), parts=[part])
         values = []
         for anchors, positives in batches():
@@ -222,7 +223,7 @@ def test_under_autocast_cosines_stay_exact(name: str, half: torch.dtype) -> None
 
 @pytest.mark.parametrize("half", [torch.bfloat16, torch.float16])
 def test_half_precision_vectors_are_compared_in_single(half: torch.dtype) -> None:
-    part = Clustering(D, clusters=4, start_step=1, variant="released")
+    part = make_clustering(D, clusters=4, start_step=1, variant="released")
     loss = ContrastiveLoss(Vectors(), parts=[part])
     for anchors, positives in batches():
         value = loss([features(anchors.to(half)), features(positives.to(half))])
@@ -232,11 +233,11 @@ def test_half_precision_vectors_are_compared_in_single(half: torch.dtype) -> Non
 
 def test_the_state_follows_the_rows_to_their_device() -> None:
     part = Clustering(D, clusters=4, start_step=1)
-    part.centroids.start(torch.randn(4, D))
+    part.start(torch.randn(4, D))
     loss = ContrastiveLoss(Vectors(), parts=[part])
     columns = [
         {key: value.to("meta") for key, value in features(torch.randn(N, D)).items()}
         for _ in range(2)
     ]
     value = loss(columns)  # a matrix on another device would raise
-    assert value.device.type == part.centroids.vectors.device.type == "meta"
+    assert value.device.type == part.centroids.device.type == "meta"

@@ -11,11 +11,10 @@ import torch.distributed as dist
 from torch import Tensor
 
 from clusterns.losses.contrastive import ContrastiveLoss
-from clusterns.losses.judge import Judge
-from clusterns.losses.mixing import MixedNegatives
-from clusterns.losses.noise import NoiseNegatives
+from clusterns.losses.dclr import Guide, NoiseNegatives
+from clusterns.losses.esimcse import MomentumQueue
+from clusterns.losses.mixcse import MixedNegatives
 from clusterns.losses.part import Part
-from clusterns.losses.queue import MomentumQueue
 from clusterns.losses.third_view import SoftNegatives, ThirdViewNegatives
 from tests.helpers.two_processes import join, start_two
 from tests.helpers.vectors import LinearEncoder, N, Vectors, features
@@ -23,8 +22,8 @@ from tests.losses.by_hand import views
 
 PARTS: dict[str, Callable[[LinearEncoder], list[Part]]] = {
     "queue": lambda encoder: [MomentumQueue(encoder, 30, 0.8)],  # type: ignore[arg-type]
-    "noise": lambda _: [NoiseNegatives(1.5, steps=2, rate=0.5)],
-    "judge": lambda _: [Judge(Vectors(), above=0.3, column=-1)],  # type: ignore[arg-type]
+    "noise": lambda _: [NoiseNegatives(1.5, steps=2, step_size=0.5)],
+    "judge": lambda _: [Guide(Vectors(), threshold=0.3, column=-1)],  # type: ignore[arg-type]
     "mixing": lambda _: [MixedNegatives(both_sides=True)],
     "third view": lambda _: [ThirdViewNegatives()],
     "soft": lambda _: [SoftNegatives(2.0)],
@@ -37,7 +36,9 @@ PARTS["all"] = lambda encoder: [
 def steps(name: str, rank: int = 0, world: int = 1, **frame: object) -> dict[str, Tensor]:
     """Values, gradients (averaged as data parallelism does) and the state after a few steps."""
     encoder = LinearEncoder()
-    loss = ContrastiveLoss(encoder, parts=PARTS[name](encoder), views=3, aside=1, **frame).double()  # type: ignore[arg-type]
+    loss = ContrastiveLoss(
+        encoder, parts=PARTS[name](encoder), views=3, auxiliary_columns=1, **frame
+    ).double()  # type: ignore[arg-type]
     values, gradients = [], []
     mine = slice(rank * N // world, (rank + 1) * N // world)
     for some in views(3):
@@ -82,5 +83,5 @@ def test_two_processes_equal_one(two_processes: Path, name: str) -> None:
         torch.testing.assert_close(ranks[0][key], value, atol=1e-9, rtol=1e-9)
         torch.testing.assert_close(ranks[1][key], ranks[0][key], atol=1e-12, rtol=1e-12)
     if name in {"queue", "all", "cached"}:
-        assert one["queue._extra_state"].tolist() == [30]
-        assert one["queue.vectors"].abs().min(1).values.gt(0).all()
+        assert one["parts.MomentumQueue._extra_state"].tolist() == [30]
+        assert one["parts.MomentumQueue.vectors"].abs().min(1).values.gt(0).all()

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from clusterns.losses.batch import Batch
 from clusterns.losses.contrastive import ContrastiveLoss
+from clusterns.losses.part import Batch
 from clusterns.losses.third_view import SoftNegatives, ThirdViewNegatives
 from tests.helpers.vectors import N, Vectors
 from tests.losses.by_hand import equal, info_nce_by_hand
@@ -38,9 +38,9 @@ def test_a_soft_negative_within_the_margins_costs_nothing() -> None:
     anchors = torch.eye(2)
     below = torch.tensor([[0.8, 0.6], [0.6, 0.8]])  # cosine 0.8: 0.2 below the positive's
     loss.compare(Batch.of(anchors, anchors, below))
-    assert loss.parts["soft_negative_loss"].item() == pytest.approx(0, abs=1e-6)
+    assert loss.components["soft_negative_loss"].item() == pytest.approx(0, abs=1e-6)
     loss.compare(Batch.of(anchors, anchors, anchors))  # no lower: costs alpha
-    assert loss.parts["soft_negative_loss"].item() == pytest.approx(0.1, abs=1e-6)
+    assert loss.components["soft_negative_loss"].item() == pytest.approx(0.1, abs=1e-6)
 
 
 def test_margins_in_order() -> None:

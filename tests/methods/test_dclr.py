@@ -16,7 +16,7 @@ from sentence_transformers import SentenceTransformer
 from clusterns.encoder.speed import has_dropout
 from clusterns.errors import UserError
 from clusterns.losses import distributed
-from clusterns.losses.judge import Judge, load_judge
+from clusterns.losses.dclr import Guide, load_guide
 from clusterns.training.build import build_collator, build_loss, build_model
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe
@@ -69,7 +69,7 @@ def test_the_judge_is_made_quietly_and_that_of_an_earlier_run_in_its_place_is_fo
     run(tmp_path / "run", recipe(tiny_bert, seed=7, precision="bf16"))
     second = load_file(judge / "model.safetensors")
     assert any(not torch.equal(first[key], value) for key, value in second.items())
-    asked = dict(load_judge(str(judge))[0].model.named_parameters())
+    asked = dict(load_guide(str(judge))[0].model.named_parameters())
     assert all(torch.equal(asked[key], value) for key, value in second.items() if key in asked)
 
 
@@ -78,7 +78,7 @@ def test_several_processes_without_a_judge_are_refused_before_anything_is_writte
 ) -> None:
     chosen = recipe(tiny_bert)
     model = build_model(chosen)
-    monkeypatch.setattr(distributed, "world_size", lambda: 2)
+    monkeypatch.setattr(distributed, "get_world_size", lambda: 2)
     with pytest.raises(UserError, match="name its run with --set judge=DIR"):
         build_loss(chosen, model, short_texts(8))
 
@@ -87,10 +87,10 @@ def test_a_named_judge_reads_sentences_in_a_column_of_its_own(tiny_bert: Path) -
     chosen = recipe(tiny_bert, judge=str(tiny_bert), positives="crop", dropout=0)
     model = build_model(chosen)
     loss, collator = build_loss(chosen, model, short_texts(8)), build_collator(chosen, model)
-    assert (loss.views, loss.aside) == (2, 1)
-    (judge,) = (part for part in loss.ingredients if isinstance(part, Judge))
-    assert judge.judge is load_judge(str(tiny_bert))
+    assert (loss.views, loss.auxiliary_columns) == (2, 1)
+    (judge,) = (part for part in loss.parts.values() if isinstance(part, Guide))
+    assert judge.guide is load_guide(str(tiny_bert))
     batch = collator([{"text": text} for text in short_texts(8)])
-    whole = judge.judge.preprocess(short_texts(8), max_length=chosen.max_length)
+    whole = judge.guide.preprocess(short_texts(8), max_length=chosen.max_length)
     assert torch.equal(batch["view3_input_ids"], whole["input_ids"])
-    assert not any(key.startswith("judge") for key in loss.state_dict())
+    assert not any("guide" in key for key in loss.state_dict())

@@ -13,7 +13,7 @@ import pytest
 # Two samples at right angles, tau = 1: log(e^0) - 1, since e^1 has left the denominator.
 BY_HAND = """
 import torch
-from clusterns.losses.batch import Batch
+from clusterns.losses.part import Batch
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.methods.registry import get_part
 part = get_part("decoupling").make_part(None, None)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from clusterns.losses.clustering import Clustering
+from clusterns.losses.clusterns import Clustering
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "diagnose_clusters.py"
 
@@ -23,7 +23,7 @@ def look() -> Callable[..., dict[str, float]]:
 
 def test_three_sentences_and_two_centroids(look: Callable[..., dict[str, float]]) -> None:
     part = Clustering(2, clusters=2)
-    part.centroids.start(torch.eye(2))
+    part.start(torch.eye(2))
     # Two near the first centroid, of two classes; one on the second, of the class of the first sentence.
     anchors = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
     seen = look(anchors, torch.tensor([0, 1, 0]), part, temperature=1.0)
@@ -47,7 +47,7 @@ def test_three_sentences_and_two_centroids(look: Callable[..., dict[str, float]]
 
 def test_clusters_that_are_the_classes(look: Callable[..., dict[str, float]]) -> None:
     part = Clustering(2, clusters=2)
-    part.centroids.start(torch.eye(2))
+    part.start(torch.eye(2))
     anchors = torch.tensor([[1.0, 0.1], [0.9, 0.2], [0.1, 1.0], [0.2, 0.9]])
     seen = look(anchors, torch.tensor([3, 3, 5, 5]), part, temperature=0.05)
     for name in ("ami", "found", "precision", "recall"):

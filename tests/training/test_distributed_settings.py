@@ -12,7 +12,7 @@ from datasets import Dataset
 from torch import Tensor
 from transformers import DataCollatorForLanguageModeling
 
-from clusterns.losses.cluster_ns import ClusterNSLoss
+from clusterns.losses.clusterns import ClusterNSLoss
 from clusterns.training import run
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe
@@ -59,8 +59,8 @@ class Recorder(ContrastiveTrainer):
                     for name, parameter in self.model.named_parameters()
                     if parameter.grad is not None
                 },
-                "centroids": self.loss.centroids.vectors.clone(),
-                "started_at": self.loss.centroids.started_at,
+                "centroids": self.loss.centroids.clone(),
+                "started_at": self.loss.clustering.started_at,
                 "random": torch.get_rng_state(),
             }
         )

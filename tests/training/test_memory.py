@@ -10,7 +10,7 @@ from datasets import Dataset
 from torch import Tensor, nn
 
 from clusterns.errors import UserError
-from clusterns.losses.cluster_ns import ClusterNSLoss
+from clusterns.losses.clusterns import ClusterNSLoss
 from clusterns.training import free_memory, memory
 from clusterns.training.build import build_collator, build_loss, build_model, build_views
 from clusterns.training.folder import RunFolder
@@ -132,7 +132,7 @@ def test_estimating_changes_nothing(tiny_bert: Path) -> None:
     estimate_memory(chosen, model, loss, collator, texts(99))
     assert torch.equal(torch.get_rng_state(), state)
     assert isinstance(loss, ClusterNSLoss)
-    assert (loss.centroids.step, loss.centroids.started, loss.parts) == (0, False, {})
+    assert (loss.clustering.step, loss.clustering.started_at, loss.components) == (0, None, {})
     assert not model.training
     assert all(parameter.grad is None for parameter in model.parameters())
     for key, value in model.state_dict().items():

@@ -13,8 +13,7 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 
 from clusterns.encoder.training_modules import training_modules_active
-from clusterns.losses.batch import Batch, Rows
-from clusterns.losses.part import Part, Penalty, Terms, TermsOf
+from clusterns.losses.part import Batch, Part, Penalty, Rows, Terms, TermsOf
 from clusterns.methods import registry
 from clusterns.methods.method import Context, Method
 from clusterns.methods.recipe import Recipe
@@ -41,15 +40,15 @@ def test_esimcse_trains_with_its_queue_in_the_checkpoint(tiny_bert: Path, tmp_pa
     result = train(chosen, rows, Scripted([0.1, 0.2, 0.3]), folder, quiet=True)
     assert result.best_step == 4
     state = load_file(folder.checkpoints / "checkpoint-4" / "loss.safetensors")
-    assert state["queue.vectors"].shape == (20, 32)
-    assert state["queue._extra_state"].tolist() == [20]
-    assert any(key.startswith("momentum_encoder.0.") for key in state)
-    assert any(key.startswith("momentum_encoder.2.") for key in state)  # its head
+    assert state["parts.MomentumQueue.vectors"].shape == (20, 32)
+    assert state["parts.MomentumQueue._extra_state"].tolist() == [20]
+    assert any(key.startswith("parts.MomentumQueue.encoder.0.") for key in state)
+    assert any(key.startswith("parts.MomentumQueue.encoder.2.") for key in state)  # its head
     # The library replaces a loss's child called model: this one is a slower copy, and stays one.
     trained = load_file(folder.checkpoints / "checkpoint-4" / "model.safetensors")
     start = build_model(chosen)[0].model.state_dict()
     key = "encoder.layer.0.output.dense.weight"
-    slow = state[f"momentum_encoder.0.model.{key}"]
+    slow = state[f"parts.MomentumQueue.encoder.0.model.{key}"]
     moved, followed = (trained[key] - start[key]).norm(), (slow - start[key]).norm()
     assert 0 < followed < 0.1 * moved
     lines = [line for line in read_metrics(folder.metrics_file) if "loss" in line]
@@ -69,15 +68,15 @@ def test_the_momentum_encoder_embeds_the_anchors_through_the_head(tiny_bert: Pat
         {key.removeprefix(view): value for key, value in batch.items() if key.startswith(view)}
         for view in ("anchor_", "positive_")
     ]
-    (queue,) = loss.ingredients
+    (queue,) = loss.parts.values()
     before = model(dict(columns[0]))["sentence_embedding"]
     assert before.abs().max() <= 1  # of a tanh
     loss(columns).backward()
-    found = queue.state["queue"].snapshot()
+    found = queue.queue()
     assert found.abs().max() <= 1
     raw = SentenceTransformer(modules=list(model)[:2])
     assert not torch.allclose(found, raw.encode(short_texts(8), convert_to_tensor=True), atol=1e-3)
-    assert all(p.grad is None for p in queue.state["momentum_encoder"].parameters())
+    assert all(p.grad is None for p in queue.encoder.parameters())
 
 
 @pytest.mark.parametrize("changes", [{}, {"pooling": "auto", "template": "bert"}], ids=str)
@@ -88,7 +87,8 @@ def test_the_momentum_encoder_starts_as_a_copy_that_shares_nothing(
     chosen = small_recipe(tiny_bert, method="esimcse", **changes)
     model = build_model(chosen).eval()
     loss = build_loss(chosen, model, short_texts(8))
-    slow = loss.momentum_encoder
+    (queue,) = loss.parts.values()
+    slow = queue.encoder
 
     def vectors(encoder: SentenceTransformer) -> torch.Tensor:
         with torch.no_grad(), training_modules_active(encoder):
@@ -108,14 +108,14 @@ class ToTarget(Part):
 
     def __init__(self, target: torch.Tensor) -> None:
         super().__init__()
-        self.target = torch.nn.functional.normalize(target, dim=0)
+        self.register_buffer("target", torch.nn.functional.normalize(target, dim=0))
 
-    def follow(self, batch: Batch, learn: bool) -> TermsOf:
-        def terms(rows: Rows) -> Terms:
-            distance, counts = 1 - rows.anchors @ self.target, torch.ones_like(rows.targets)
+    def terms(self, batch: Batch, training: bool) -> TermsOf:
+        def terms_of(rows: Rows) -> Terms:
+            distance, counts = 1 - rows.anchors @ self.target, torch.ones_like(rows.index)
             return Terms(penalties=[Penalty("distance", distance, counts, weight=20)])
 
-        return terms
+        return terms_of
 
 
 def test_a_part_trains_with_what_was_fitted_once(
@@ -211,7 +211,7 @@ def test_corpus_vectors_are_those_that_training_sees(tiny_bert: Path) -> None:
         assert chosen.clusters > chosen.batch_size  # it needs no batch
         model = build_model(chosen)
         loss = build_loss(chosen, model, corpus * 3)
-        (clustering,) = loss.ingredients
+        (clustering,) = loss.parts.values()
         vectors = clustering.corpus_vectors()
         assert vectors.shape == (24, 32)
         columns = build_collator(chosen, model)([{"text": text} for text in corpus])

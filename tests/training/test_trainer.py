@@ -8,13 +8,16 @@ from pathlib import Path
 import pytest
 import torch
 from datasets import Dataset
+from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from torch import Tensor
 from transformers import set_seed
 
 from clusterns import ClusterNSLoss, ContrastiveLoss, ContrastiveTrainer, load_base
 from clusterns.errors import UserError
+from clusterns.training.checkpoints import load_loss
 from tests.helpers.texts import sentences
+from tests.helpers.vectors import Vectors
 
 
 def run(
@@ -47,12 +50,12 @@ def test_a_resume_has_the_centroids_and_equals_a_run_that_never_stopped(
     tiny_bert: Path, tmp_path: Path
 ) -> None:
     whole, weights, log = run(tiny_bert, tmp_path / "run")
-    assert whole.centroids.started_at == 2
+    assert whole.clustering.started_at == 2
     assert "hard_negative_similarity" in log[-2]
     shutil.rmtree(tmp_path / "run" / "checkpoint-6")
     resumed, resumed_weights, _ = run(tiny_bert, tmp_path / "run", resume_from_checkpoint=True)
-    assert (resumed.centroids.step, resumed.centroids.started_at) == (6, 2)
-    assert torch.equal(resumed.centroids.vectors, whole.centroids.vectors)
+    assert (resumed.clustering.step, resumed.clustering.started_at) == (6, 2)
+    assert torch.equal(resumed.centroids, whole.centroids)
     assert torch.equal(resumed_weights, weights)
 
 
@@ -66,3 +69,16 @@ def test_a_checkpoint_without_the_state_is_refused_where_there_is_one(
     shutil.rmtree(tmp_path / "plain" / "checkpoint-6")
     _, _, log = run(tiny_bert, tmp_path / "plain", plain=True, resume_from_checkpoint=True)
     assert log[-1]["step"] == 6
+
+
+def test_a_checkpoint_of_an_earlier_version_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    earlier = {
+        "centroids.vectors": torch.zeros(4, 5),
+        "centroids._extra_state": torch.tensor([6, 2]),
+    }
+    save_file(earlier, tmp_path / "loss.safetensors")
+    loss = ClusterNSLoss(Vectors(), clusters=4, start_step=2)
+    with pytest.raises(
+        UserError, match="earlier version of clusterns, so the run cannot be resumed"
+    ):
+        load_loss(loss, tmp_path)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from clusterns.encoder.load import load_base
-from clusterns.losses.tokenised import sorted_by_length, stack_views
+from clusterns.losses.features import sorted_by_length, stack_views
 from clusterns.views.collator import ViewCollator
 from clusterns.views.view import Crop, View, crop, words_of
 

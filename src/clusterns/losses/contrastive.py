@@ -1,10 +1,9 @@
-"""The frame of every loss here: views of each sentence, compared by InfoNCE, and what parts add."""
+"""InfoNCE over the views of each sentence, and what the parts of a method add: the frame of every loss."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from itertools import chain
 from typing import Any
 
 import torch
@@ -13,38 +12,35 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.losses import CachedLossMixin
 from torch import Tensor, nn
 
-from clusterns.losses.batch import Batch, Rows
-from clusterns.losses.distributed import sum_in_turn, total, unaveraged, world_size
+from clusterns.losses.distributed import add_sequential, get_world_size, no_sync, total
+from clusterns.losses.features import MINI_BATCH, Features, sorted_by_length, stack_views
 from clusterns.losses.functional import info_nce, mean_in_batch_similarity
 from clusterns.losses.masked_lm import MaskedLanguageModelling
-from clusterns.losses.part import Part, Penalty, joined
-from clusterns.losses.tokenised import Features, sorted_by_length, stack_views
-
-DEFAULT_MINI_BATCH = 64
+from clusterns.losses.part import Batch, Part, Penalty, Rows, combine
 
 
 class ContrastiveLoss(CachedLossMixin, nn.Module):
     """InfoNCE over two views of each sentence (unsupervised SimCSE, Eq. 1), and what ``parts`` add.
 
     Inputs: one column of sentences (the positive is the same sentence under another dropout mask),
-    or one for each view (anchor, positive, others that a part asks for). No labels.
+    or one for each view (anchor, positive, others that a part needs). No labels.
 
     Args:
         model: the model to train.
         temperature: tau.
-        parts: what the method adds: negatives, penalties, their state.
-        views: how often one column of sentences goes through the encoder.
-        aside: columns behind the views that are for the parts, and not for the encoder.
+        parts: what the method adds: negatives, penalties and their state.
+        views: number of times that a single column of sentences goes through the encoder.
+        auxiliary_columns: number of columns after the views that only the parts read.
         mini_batch_size: rows that go through the encoder at once. The rows are sorted by length
             first, so that short ones are not padded to the longest. None: all rows in one call, or
             64 with the gradient cache.
-        gradient_cache: keep the activations of one mini-batch only, at the price of a second
+        gradient_cache: keep the activations of one mini-batch only, at the cost of a second
             forward pass.
         masked_lm: the auxiliary masked-LM objective, or None.
         masked_lm_weight: its weight in the total.
     """
 
-    # Of the mixin, which the type checker does not see.
+    # From the mixin, which the type checker does not see.
     forward_cached: Callable[..., Tensor]
     embed_minibatch_iter: Callable[..., Iterator[tuple[Tensor, Any]]]
 
@@ -55,7 +51,7 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         *,
         parts: Sequence[Part] = (),
         views: int = 2,
-        aside: int = 0,
+        auxiliary_columns: int = 0,
         mini_batch_size: int | None = None,
         gradient_cache: bool = False,
         masked_lm: MaskedLanguageModelling | None = None,
@@ -66,34 +62,32 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
             raise ValueError(f"temperature must be above 0, got {temperature}")
         self.model = model
         self.temperature = temperature
-        self.ingredients = tuple(parts)
         self.views = views
-        self.aside = aside
+        self.auxiliary_columns = auxiliary_columns
         self.in_one_call = mini_batch_size is None and not gradient_cache
-        self.mini_batch_size = mini_batch_size or DEFAULT_MINI_BATCH
+        self.mini_batch_size = mini_batch_size or MINI_BATCH
         self.uses_gradient_cache = gradient_cache
         self.masked_lm = masked_lm
         self.masked_lm_weight = masked_lm_weight
-        self.parts: dict[str, Tensor] = {}
-        """The last loss, part by part."""
+        self.components: dict[str, Tensor] = {}
+        """The terms of the last loss, by name."""
         self._last: Batch | None = None
         self._views_of_a_row = views
-        for part in self.ingredients:
-            for name, module in part.state.items():
-                if hasattr(self, name):
-                    raise ValueError(f"two parts of a loss keep a state called {name!r}")
-                self.add_module(name, module)
+        named = {type(part).__name__: part for part in parts}
+        if len(named) < len(parts):
+            raise ValueError("a loss cannot have two parts of the same class")
+        self.parts: Mapping[str, Part] = nn.ModuleDict(named)  # type: ignore[assignment]
 
     def forward(
         self, sentence_features: Iterable[Features], labels: Tensor | None = None
     ) -> Tensor:
-        """Loss of one batch; ``labels`` belong to the contract of the library, and are not read."""
+        """Loss of one batch; ``labels`` belong to the library's interface and are not used."""
         columns = list(sentence_features)
-        learn = torch.is_grad_enabled()
-        self._follow(columns)
+        device = next(value.device for value in columns[0].values() if isinstance(value, Tensor))
+        training = torch.is_grad_enabled()
         with torch.no_grad():
-            for part in self.ingredients:
-                part.see(self.model, columns, learn)
+            for part in self.parts.values():
+                part.to(device).observe(self.model, columns, training)
         rows = self.stacked(columns)
         self._views_of_a_row = self.views_of(columns)
         if self.in_one_call:
@@ -112,16 +106,17 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         return self._with_masked_lm(loss, self.stacked_for_masked_lm(columns))
 
     def stacked(self, columns: Sequence[Features]) -> dict[str, Any]:
-        """The rows that go through the encoder, all views of a batch below each other."""
-        return stack_views(columns[: len(columns) - self.aside], self.views)
+        """The rows that go through the encoder, one view of the batch after another."""
+        return stack_views(columns[: len(columns) - self.auxiliary_columns], self.views)
 
     def stacked_for_masked_lm(self, columns: Sequence[Features]) -> dict[str, Any]:
-        """The rows that the masked-LM objective masks: anchors and positives, as SimCSE does."""
-        return stack_views(columns[: len(columns) - self.aside][:2], min(2, self.views))
+        """The rows that the masked-LM objective masks: anchors and positives, as in SimCSE."""
+        views = columns[: len(columns) - self.auxiliary_columns]
+        return stack_views(views[:2], min(2, self.views))
 
     def views_of(self, columns: Sequence[Features]) -> int:
-        """How many rows of the encoder stand for one row of the batch."""
-        given = len(columns) - self.aside
+        """Number of encoder rows per row of the batch."""
+        given = len(columns) - self.auxiliary_columns
         return self.views if given == 1 else given
 
     def _with_masked_lm(self, loss: Tensor, features: Features) -> Tensor:
@@ -131,10 +126,10 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
             mlm = self.masked_lm(self.model, features, size)
             both = loss + self.masked_lm_weight * mlm
         else:
-            with unaveraged(self.model):
+            with no_sync(self.model):
                 mlm = self.masked_lm(self.model, features, size, recompute=True)
-            both = sum_in_turn(self.model, self.masked_lm_weight * mlm, loss)
-        self.parts["masked_lm_loss"] = mlm.detach()
+            both = add_sequential(self.model, self.masked_lm_weight * mlm, loss)
+        self.components["masked_lm_loss"] = mlm.detach()
         return both
 
     def calculate_loss(
@@ -144,9 +139,9 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         *,
         with_backward: bool = False,
     ) -> Tensor:
-        """Loss from the embedded mini-batches; ``labels`` puts sorted rows back in their order."""
+        """Loss from the embedded mini-batches; ``labels`` restores the order of sorted rows."""
         rows = torch.cat(reps[0])
-        # Cosines and centroids are not for half precision, whatever the encoder runs in.
+        # Cosines and centroids need full precision, whatever the encoder runs in.
         with _full_precision(rows.device):
             rows = rows.to(torch.promote_types(rows.dtype, torch.float32))
             views = (rows if labels is None else rows[labels]).chunk(self._views_of_a_row)
@@ -160,91 +155,82 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
 
     def compare(self, batch: Batch) -> Tensor:
         """The objective (scalar) over this process's rows: InfoNCE once, and all penalties."""
-        learn = torch.is_grad_enabled()
-        found = [(part, part.follow(batch, learn)) for part in self.ingredients]
-        active = [(part, terms_of) for part, terms_of in found if terms_of is not None]
+        found = [part.terms(batch, torch.is_grad_enabled()) for part in self.parts.values()]
+        active = [terms_of for terms_of in found if terms_of is not None]
         penalties: Sequence[Penalty] = ()
 
         def compare_rows(rows: Rows) -> tuple[Tensor, ...]:
             nonlocal penalties
-            terms = [terms_of(rows) for _, terms_of in active]
+            terms = [terms_of(rows) for terms_of in active]
             penalties = [penalty for each in terms for penalty in each.penalties]
             values = [value for each in penalties for value in (each.sums, each.counts)]
-            found = info_nce(rows.similarities, rows.targets, self.temperature, **joined(terms))
-            return found, *values
+            losses = info_nce(rows.similarities, rows.index, self.temperature, **combine(terms))
+            return losses, *values
 
-        contrastive, *values = batch.by_rows(
-            compare_rows, columns=sum(part.columns for part, _ in active)
-        )
+        contrastive, *values = batch.in_chunks(compare_rows, self._n_negatives())
         loss = contrastive.mean()
-        self.parts = {"contrastive_loss": loss.detach()}
+        self.components = {"contrastive_loss": loss.detach()}
         for i, penalty in enumerate(penalties):
             sums, counts = values[2 * i : 2 * i + 2]
-            # Scaled so that the mean of the processes is the mean over all that they count.
-            mean = sums.sum() * world_size() / total(counts.sum()).clamp(min=1)
-            self.parts[penalty.name] = mean.detach()
+            # Scaled so that the mean over the processes is the mean over all values.
+            mean = sums.sum() * get_world_size() / total(counts.sum()).clamp(min=1)
+            self.components[penalty.name] = mean.detach()
             loss = loss + penalty.weight * mean
         return loss
 
-    def _follow(self, columns: Sequence[Features]) -> None:
-        """Bring the state of the parts to the device that the rows are on."""
-        device = next(value.device for value in columns[0].values() if isinstance(value, Tensor))
-        for part in self.ingredients:
-            for module in part.state.values():
-                held = next(chain(module.parameters(), module.buffers()), None)
-                if held is not None and held.device != device:
-                    module.to(device)
+    def _n_negatives(self) -> int:
+        return sum(part.n_negatives for part in self.parts.values())
 
-    def take_events(self) -> list[str]:
-        """The news of the parts since they were last asked for."""
-        news = [event for part in self.ingredients for event in part.events]
-        for part in self.ingredients:
+    def pop_events(self) -> list[str]:
+        """The parts' news since the last call."""
+        events = [event for part in self.parts.values() for event in part.events]
+        for part in self.parts.values():
             part.events.clear()
-        return news
+        return events
 
-    def facts(self) -> dict[str, Any]:
-        """What the results of a run should say of the parts."""
-        return {key: value for part in self.ingredients for key, value in part.facts().items()}
+    def summary(self) -> dict[str, Any]:
+        """What the results of a run record about the parts."""
+        return {key: value for part in self.parts.values() for key, value in part.summary().items()}
 
-    def last_words(self) -> list[str]:
+    def warnings(self) -> list[str]:
         """Sentences for the user at the end of a run."""
-        return [words for part in self.ingredients if (words := part.last_words())]
+        return [text for part in self.parts.values() if (text := part.warning())]
 
     @torch.no_grad()
     def diagnostics(self) -> dict[str, float]:
-        """The paper's curves for the last batch, computed when asked, never in the step itself."""
+        """The paper's curves for the last batch, computed on request, never in the step itself."""
         if self._last is None:
             return {}
-        values: dict[str, Any] = dict(self.parts)
+        values: dict[str, Any] = dict(self.components)
         if len(self._last.all_views) > 1:
             anchors, positives = self._last.all_anchors, self._last.all_positives
             values["positive_similarity"] = F.cosine_similarity(anchors, positives).mean()
             values["negative_similarity"] = mean_in_batch_similarity(anchors, positives)
             values.update(self._negative_share(self._last))
-        for part in self.ingredients:
+        for part in self.parts.values():
             values.update(part.diagnostics(self._last))
-        # One wait for the device, not one for each value.
+        # One synchronization with the device rather than one per value.
         device = self._last.anchors.device
         numbers = torch.stack([torch.as_tensor(v, device=device).float() for v in values.values()])
         return dict(zip(values, numbers.tolist(), strict=True))
 
     def _negative_share(self, batch: Batch) -> dict[str, Tensor]:
-        """Mean share of the parts' extra negatives in the denominator: near zero, they do nothing."""
-        found = [part.follow(batch, False) for part in self.ingredients]
+        """Mean share of the extra negatives in the denominator: near zero, they have no effect."""
+        found = [part.terms(batch, False) for part in self.parts.values()]
         active = [terms_of for terms_of in found if terms_of is not None]
 
         def share(rows: Rows) -> tuple[Tensor, ...]:
-            terms = joined([terms_of(rows) for terms_of in active])
+            terms = combine([terms_of(rows) for terms_of in active])
             if terms["negatives"] is None:
                 return (torch.full_like(rows.anchors[:, 0], torch.nan),)
             without = {**terms, "negatives": None, "negative_weights": None}
             losses = [
-                info_nce(rows.similarities, rows.targets, self.temperature, **each)
+                info_nce(rows.similarities, rows.index, self.temperature, **each)
                 for each in (terms, without)
             ]
             return (-torch.expm1(losses[1] - losses[0]),)
 
-        (shares,) = batch.by_rows(share, columns=sum(part.columns for part in self.ingredients))
+        (shares,) = batch.in_chunks(share, self._n_negatives())
         mean = shares.mean()
         return {} if bool(mean.isnan()) else {"hard_negative_share": mean}
 
@@ -254,18 +240,18 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         if self.masked_lm is not None:
             config["masked_lm_weight"] = self.masked_lm_weight
             config["masked_lm_probability"] = self.masked_lm.probability
-        for part in self.ingredients:
+        for part in self.parts.values():
             config.update(part.config())
         return config
 
     @property
     def citation(self) -> str:
         """BibTeX for the model card."""
-        return "".join(part.citation for part in self.ingredients) or SIMCSE
+        return "".join(part.citation for part in self.parts.values()) or SIMCSE
 
 
 def _full_precision(device: torch.device) -> AbstractContextManager[Any]:
-    """Within the block, no operation is run in half precision by an autocast around it."""
+    """Within the block, an enclosing autocast does not run operations in half precision."""
     if torch.amp.is_autocast_available(device.type):
         return torch.autocast(device.type, enabled=False)
     return nullcontext()

@@ -1,4 +1,4 @@
-"""All that the losses know of several devices."""
+"""Everything that the losses know about several devices."""
 
 from __future__ import annotations
 
@@ -6,29 +6,23 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch.distributed as dist
-from sentence_transformers.util import all_gather_with_grad
+from sentence_transformers.util import all_gather_with_grad, get_rank, get_world_size
 from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
 
-
-def world_size() -> int:
-    """Number of processes that train together."""
-    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
-
-
-def rank() -> int:
-    """Number of this process."""
-    return dist.get_rank() if world_size() > 1 else 0
+__all__ = [
+    "add_sequential", "broadcast", "gather", "get_rank", "get_world_size", "no_sync", "total",
+]  # fmt: skip
 
 
 def gather(rows: Tensor) -> Tensor:
-    """The rows of all processes, in rank order, with gradient to the process they came from."""
-    return all_gather_with_grad(rows) if world_size() > 1 else rows
+    """The rows of all processes in rank order, with gradient for this process's own."""
+    return all_gather_with_grad(rows) if get_world_size() > 1 else rows
 
 
 def broadcast(tensor: Tensor) -> Tensor:
     """The first process's value of ``tensor``, in place, on every process."""
-    if world_size() > 1:
+    if get_world_size() > 1:
         dist.broadcast(tensor, src=0)
     return tensor
 
@@ -36,31 +30,31 @@ def broadcast(tensor: Tensor) -> Tensor:
 def total(count: Tensor) -> Tensor:
     """The sum of the processes' counts (scalars), without gradient."""
     count = count.detach().clone()
-    if world_size() > 1:
+    if get_world_size() > 1:
         dist.all_reduce(count)
     return count
 
 
-def unaveraged(model: Any) -> AbstractContextManager[None]:
+def no_sync(model: Any) -> AbstractContextManager[None]:
     """Within the block, forward and backward passes leave their gradients in this process."""
     return model.no_sync() if isinstance(model, DistributedDataParallel) else nullcontext()
 
 
-def sum_in_turn(model: Any, first: Tensor, last: Tensor) -> Tensor:
-    """``first + last``, two losses (scalars) of ``model``, one after the other in the backward pass.
+def add_sequential(model: Any, first: Tensor, last: Tensor) -> Tensor:
+    """``first + last``, two losses (scalars) of ``model`` whose backward passes run in this order.
 
-    Data parallelism averages the gradients of the processes once a step. A loss with a gradient
-    cache does so at its end, and must be the last one; the other one runs unaveraged before it.
+    Data parallelism averages the gradients of the processes once per step. A loss with a gradient
+    cache does this at its end, so it has to come last; the other loss runs before it, unaveraged.
 
     Args:
         model: the model, which may be wrapped for data parallelism.
-        first: a loss whose forward pass ran within :func:`unaveraged`.
+        first: a loss whose forward pass ran within :func:`no_sync`.
         last: a loss with a gradient cache.
     """
     both = (first.detach() + last.detach()).requires_grad_()
 
     def backward(gradient: Tensor) -> None:
-        with unaveraged(model):
+        with no_sync(model):
             first.backward(gradient)
         last.backward(gradient)
 

@@ -1,4 +1,4 @@
-"""The maths of the paper as pure tensor functions: embeddings in, numbers out, no model, no state."""
+"""The formulas as pure tensor functions: embeddings in, numbers out, no model and no state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def mean_in_batch_similarity(anchors: Tensor, positives: Tensor, diagonal: bool 
     """Mean cosine of in-batch anchor-positive pairs, the quantity compared with sigma (scalar).
 
     The sum over all cells of a cosine matrix is the product of the two summed unit vectors, so the
-    (n, n) matrix is never formed. ``diagonal`` counts the positive pairs as well.
+    (n, n) matrix is never formed. ``diagonal`` includes the positive pairs.
     """
     a, p = F.normalize(anchors, dim=-1), F.normalize(positives, dim=-1)
     total = a.sum(0) @ p.sum(0)
@@ -28,10 +28,10 @@ def mean_in_batch_similarity(anchors: Tensor, positives: Tensor, diagonal: bool 
 
 def info_nce(
     similarities: Tensor,
-    targets: Tensor,
+    index: Tensor,
     temperature: float,
     *,
-    excluded: Tensor | None = None,
+    mask: Tensor | None = None,
     extra_positives: Tensor | None = None,
     negatives: Tensor | None = None,
     negative_weights: Tensor | None = None,
@@ -40,26 +40,26 @@ def info_nce(
 
     Args:
         similarities: (n, m) cosines of the anchors with all positives of the batch.
-        targets: (n,) column of each anchor's own positive.
+        index: (n,) column of each anchor's own positive.
         temperature: tau.
-        excluded: (n, m) cells left out of the denominator.
+        mask: (n, m) cells left out of the denominator.
         extra_positives: (n, m) cells that share the numerator with the own positive: the loss is
             then the mean of their negative log-probabilities.
         negatives: (n, k) cosines of the anchors with extra negatives.
-        negative_weights: (k,) or (n, k) weight of each extra negative; a negative that several
-            samples bring along is written once, with the sum of their weights.
+        negative_weights: (k,) or (n, k) weight of each extra negative; a negative of several
+            samples appears once, with the sum of their weights.
 
     Returns:
         (n,) losses.
     """
     logits = similarities / temperature
-    own = logits.gather(1, targets[:, None])
+    own = logits.gather(1, index[:, None])
     if extra_positives is None:
         numerator = own.squeeze(1)
     else:
-        cells = extra_positives.scatter(1, targets[:, None], True)
+        cells = extra_positives.scatter(1, index[:, None], True)
         numerator = (logits * cells).sum(1) / cells.sum(1)
-    denominator = logits if excluded is None else logits.masked_fill(excluded, -torch.inf)
+    denominator = logits if mask is None else logits.masked_fill(mask, -torch.inf)
     if negatives is not None:
         weighted = negatives / temperature
         if negative_weights is not None:
@@ -71,3 +71,61 @@ def info_nce(
 def bidirectional_margin(delta: Tensor, alpha: float, beta: float) -> Tensor:
     """The bidirectional margin loss of each cell (Eq. 5): zero while delta is in [-beta, -alpha]."""
     return F.relu(delta + alpha) + F.relu(-delta - beta)
+
+
+def cluster_sums(vectors: Tensor, labels: Tensor, clusters: int) -> tuple[Tensor, Tensor]:
+    """Sum and number of the members of each cluster.
+
+    Args:
+        vectors: (n, d).
+        labels: (n,) cluster of each vector.
+        clusters: K.
+
+    Returns:
+        (K, d) sums and (K, 1) counts.
+    """
+    # A product with the one-hot labels is deterministic on every device; a scatter is not.
+    members = F.one_hot(labels, clusters).to(vectors)
+    return members.T @ vectors, members.sum(0)[:, None]
+
+
+def farthest_chain(similarities: Tensor, count: int, first: int) -> Tensor:
+    """Choose ``count`` rows of a batch, each the least similar to the one before (Sec. 3.3).
+
+    Args:
+        similarities: (n, n) similarities within the batch.
+        count: number of rows to choose, at most n.
+        first: the row to begin with.
+
+    Returns:
+        (count,) distinct row indices.
+    """
+    if count > len(similarities):
+        raise ValueError(
+            f"cannot choose {count} centroids from a batch of {len(similarities)} rows"
+        )
+    # A tensor of one row index: a GPU would have to be waited for to turn it into a number.
+    last = torch.tensor([first], device=similarities.device)
+    used = torch.zeros(len(similarities), dtype=torch.bool, device=similarities.device)
+    chosen = []
+    for _ in range(count):
+        chosen.append(last)
+        used[last] = True
+        last = similarities[last].masked_fill(used, torch.inf).argmin(1)
+    return torch.cat(chosen)
+
+
+def global_centroids(vectors: Tensor, clusters: int, seed: int) -> Tensor:
+    """First centroids from the whole corpus: K-means on unit vectors, then the mean of the raw members.
+
+    Args:
+        vectors: (m, d) training vectors of the corpus, or of a sample of it.
+        clusters: K.
+        seed: of the K-means.
+    """
+    from sklearn.cluster import KMeans
+
+    unit = F.normalize(vectors.float(), dim=-1).cpu().numpy()
+    labels = KMeans(clusters, n_init=1, random_state=seed).fit_predict(unit)
+    sums, counts = cluster_sums(vectors, torch.as_tensor(labels).long(), clusters)
+    return sums / counts.clamp(min=1)

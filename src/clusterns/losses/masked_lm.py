@@ -10,18 +10,18 @@ from torch.utils.checkpoint import checkpoint
 from transformers import DataCollatorForLanguageModeling, PreTrainedTokenizerBase
 
 from clusterns.encoder.training_modules import NOT_MASKED
-from clusterns.losses.distributed import total, world_size
-from clusterns.losses.tokenised import mini_batches
+from clusterns.losses.distributed import get_world_size, total
+from clusterns.losses.features import mini_batches
 
 
 class MaskedLanguageModelling:
-    """Masked-LM loss of a separate, masked copy of tokenised sentences.
+    """Masked-LM loss of a separate, masked copy of tokenized sentences.
 
     The model must carry a masked-LM head (``clusterns.encoder.add_masked_lm_head``).
 
     Args:
         tokenizer: the model's tokenizer.
-        probability: share of the tokens that are masked.
+        probability: share of the tokens to mask.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, probability: float = 0.15) -> None:
@@ -36,15 +36,15 @@ class MaskedLanguageModelling:
         *,
         recompute: bool = False,
     ) -> Tensor:
-        """Mean loss (scalar) over the masked tokens; over those of all processes, it is the mean of
-        their values.
+        """Mean loss (scalar) over the masked tokens. The mean of the processes' values is the mean over
+        all of their masked tokens.
 
         Args:
             model: the model, which may be wrapped for data parallelism.
-            features: the tokenised sentences.
+            features: the tokenized sentences.
             mini_batch_size: rows that go through the model at once. None: all.
-            recompute: keep no activations; the backward pass runs each mini-batch a second time,
-                with the same dropout masks.
+            recompute: keep no activations; the backward pass runs each mini-batch again, with the
+                same dropout masks.
         """
         rows = self.masked(features)
         masked_tokens = total((rows["masked_lm_labels"] != NOT_MASKED).sum()).clamp(min=1)
@@ -54,15 +54,15 @@ class MaskedLanguageModelling:
             else summed_loss(model, part)
             for part in mini_batches(rows, mini_batch_size or len(rows["input_ids"]))
         ]
-        return sum(losses[1:], losses[0]) * world_size() / masked_tokens
+        return sum(losses[1:], losses[0]) * get_world_size() / masked_tokens
 
     def masked(self, features: Mapping[str, Any]) -> dict[str, Any]:
-        """A masked copy of the tokenised sentences, with its labels."""
+        """A masked copy of the tokenized sentences, with its labels."""
         original: Tensor = features["input_ids"]
-        # The library masks on the host; drawn here and not in the collator, the masks follow the
+        # The library masks on the CPU. Sampled here rather than in the collator, the masks follow the
         # random state of the training step, which a checkpoint restores.
         masked, labels = self._collator.torch_mask_tokens(original.cpu().clone())
-        # Columns of other lengths are padded with 0, which is a word in some vocabularies.
+        # Columns of different lengths are padded with 0, which is a word in some vocabularies.
         labels[features["attention_mask"].cpu() == 0] = NOT_MASKED
         return {
             **features,

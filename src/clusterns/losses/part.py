@@ -1,146 +1,252 @@
-"""Parts: what a method adds to the contrastive loss, each with its own state and its own terms."""
+"""Parts: what a method adds to the contrastive loss, and the batch that they look at."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
-from clusterns.losses.batch import Batch, Rows
-from clusterns.losses.tokenised import Features
+from clusterns.losses.distributed import gather, get_rank
+from clusterns.losses.features import Features
+
+# Elements of an (n, N) matrix that is held at once: on a CPU, that of a batch of 512 (1 MiB in
+# fp32). A comparison holds about ten of them. On a GPU each operation has to be launched, so chunks
+# are larger.
+MAX_ELEMENTS = 2**18
+MAX_ELEMENTS_GPU = 2**24
+
+
+def max_elements(device: torch.device) -> int:
+    """Elements of a matrix that is held at once on ``device``."""
+    return MAX_ELEMENTS if device.type == "cpu" else MAX_ELEMENTS_GPU
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The views of a batch: this process's anchors, and the rows of all processes."""
+
+    anchors: Tensor
+    """(n, d) of this process."""
+    all_views: tuple[Tensor, ...]
+    """(N, d) each, of all processes: anchors, positives and any other views."""
+    index: Tensor
+    """(n,) row of each anchor among the N."""
+
+    @classmethod
+    def of(cls, *views: Tensor) -> Batch:
+        """Gather the (n, d) rows of every process."""
+        anchors = views[0]
+        first = get_rank() * len(anchors)
+        return cls(
+            anchors=anchors,
+            all_views=tuple(gather(view) for view in views),
+            index=torch.arange(first, first + len(anchors), device=anchors.device),
+        )
+
+    @property
+    def all_anchors(self) -> Tensor:
+        """(N, d)."""
+        return self.all_views[0]
+
+    @property
+    def all_positives(self) -> Tensor:
+        """(N, d)."""
+        return self.all_views[1]
+
+    def detached(self) -> Batch:
+        """The same numbers without gradient."""
+        views = tuple(view.detach() for view in self.all_views)
+        return replace(self, anchors=self.anchors.detach(), all_views=views)
+
+    def in_chunks(
+        self, compare: Callable[[Rows], tuple[Tensor, ...]], n_negatives: int = 0
+    ) -> tuple[Tensor, ...]:
+        """The (n,) results of ``compare``, which treats each anchor independently.
+
+        A large batch is compared in chunks of anchors, and once more in the backward pass, so
+        memory grows with N rather than with its square.
+
+        Args:
+            compare: returns (n,) tensors for n anchors.
+            n_negatives: columns that ``compare`` adds to the N columns of its matrices.
+        """
+        all_views = tuple(F.normalize(view, dim=-1) for view in self.all_views)
+        rows = Rows(F.normalize(self.anchors, dim=-1), all_views, self.index)
+        elements = max_elements(self.anchors.device)
+        size = max(1, elements // (len(self.all_anchors) + n_negatives))
+        if len(self.anchors) <= size:
+            return compare(rows)
+        chunks = zip(rows.anchors.split(size), rows.index.split(size), strict=True)
+
+        def compare_chunk(anchors: Tensor, index: Tensor) -> tuple[Tensor, ...]:
+            # A new object, so that what is computed from it is not kept for the backward pass.
+            return compare(replace(rows, anchors=anchors, index=index))
+
+        results = [checkpoint(compare_chunk, *chunk, use_reentrant=False) for chunk in chunks]
+        return tuple(torch.cat(column) for column in zip(*results, strict=True))
+
+
+@dataclass(frozen=True)
+class Rows(Batch):
+    """Some of the anchors and all rows that they are compared with, as unit vectors."""
+
+    @cached_property
+    def similarities(self) -> Tensor:
+        """(n, N) cosines of the anchors with all positives."""
+        return self.anchors @ self.all_positives.T
+
+    @cached_property
+    def own_similarities(self) -> Tensor:
+        """(n, 1) cosines of the anchors with their own positives."""
+        return self.similarities.gather(1, self.index[:, None])
+
+    def anchor_similarities(self) -> Tensor:
+        """(n, N) cosines of the anchors with all anchors."""
+        return self.anchors @ self.all_anchors.T
 
 
 @dataclass(frozen=True)
 class Penalty:
-    """A term beside InfoNCE: its mean over all that it counts, of all processes."""
+    """A term beside InfoNCE: the mean of its values over all processes."""
 
     name: str
     """Its name in the log."""
     sums: Tensor
-    """(n,) sum of each row."""
+    """(n,) sum of each row's values."""
     counts: Tensor
-    """(n,) how many values each row has summed."""
+    """(n,) number of values in each row's sum."""
     weight: float = 1.0
     """Its weight in the loss."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What a part has to say about n anchors and the N rows that they are compared with."""
+    """What a part adds for n anchors and the N rows that they are compared with."""
 
     negatives: Tensor | None = None
     """(n, k) cosines with extra negatives."""
     negative_weights: Tensor | None = None
     """(k,) or (n, k) weights of the extra negatives. None: 1."""
-    excluded: Tensor | None = None
-    """(n, N) cells that leave the denominator."""
+    mask: Tensor | None = None
+    """(n, N) pairs that are left out of the denominator."""
     extra_positives: Tensor | None = None
-    """(n, N) cells that join the numerator."""
+    """(n, N) pairs that join the numerator."""
     penalties: Sequence[Penalty] = ()
 
 
 TermsOf = Callable[[Rows], Terms]
 
 
-class Part:
-    """One ingredient of a loss. A new one overrides :meth:`follow`, and what else it needs.
+class Part(nn.Module):
+    """One part of a loss. A new one overrides :meth:`terms`, and whatever else it needs.
 
-    What a part remembers from step to step are the buffers of the modules in ``state``: the loss
-    registers them under their names, so they follow its device and are its checkpoint. None may be
-    called ``model``, which Sentence Transformers replaces; a second model is frozen.
+    State that has to survive from step to step belongs in buffers and ``counters``: they are saved
+    in checkpoints. A second model is frozen, and its attribute must not be called ``model``, which
+    Sentence Transformers would replace by the model that is trained.
     """
 
-    columns = 0
-    """Extra negatives of a row: with them, the loss knows how many rows to compare at once."""
-    citation = ""
+    n_negatives: int = 0
+    """Extra negatives per row; the size of a chunk depends on it."""
+    counters: ClassVar[tuple[str, ...]] = ()
+    """Attributes that hold an integer or None and belong to the state. Unlike buffers they stay on
+    the CPU, so that reading them never waits for a GPU."""
+    citation: ClassVar[str] = ""
     """BibTeX for the model card."""
 
     def __init__(self) -> None:
-        self.state: dict[str, nn.Module] = {}
+        super().__init__()
         self.events: list[str] = []
-        """One-line news for the log ("clustering starts"); whoever shows them takes them out."""
+        """News for the log, one line each ("clustering starts"); whoever shows them clears the list."""
 
-    def see(self, model: Any, columns: Sequence[Features], learn: bool) -> None:
-        """Look at the tokenised columns of this process, once a step, before the encoder does.
+    def observe(self, model: Any, columns: Sequence[Features], training: bool) -> None:
+        """Look at this process's tokenized columns once per step, before the encoder does.
 
         Runs without gradient.
 
         Args:
-            model: the model that is trained, which may be wrapped for data parallelism.
-            columns: the views, the anchors' first, and any column that is not for the encoder.
-            learn: whether this is a training step; in others no state may change.
+            model: the model being trained, which may be wrapped for data parallelism.
+            columns: the views, the anchors' first, then any auxiliary columns.
+            training: whether this is a training step; otherwise no state may change.
         """
 
-    def follow(self, batch: Batch, learn: bool) -> TermsOf | None:
-        """Take in the embedded batch, once a step, and give the terms of its rows.
+    def terms(self, batch: Batch, training: bool) -> TermsOf | None:
+        """Take in the embedded batch once per step, and return a function that gives its terms.
 
         Args:
-            batch: the rows of all processes: a state that comes from them is equal everywhere.
-            learn: whether this is a training step; in others no state may change.
+            batch: the rows of all processes: state computed from them is the same everywhere.
+            training: whether this is a training step; otherwise no state may change.
 
         Returns:
-            A function from some of the rows to their terms, or None while the part is not active.
-            It may be called again in the backward pass: what it reads must be a snapshot that no
-            later step changes in place.
+            A function from some of the rows to their terms, or None while the part is inactive. It
+            may be called again in the backward pass, so it must read a snapshot that no later step
+            changes in place.
         """
         raise NotImplementedError
 
     def diagnostics(self, batch: Batch) -> Mapping[str, Tensor | float]:
-        """Figures of the last batch for the log, computed when asked."""
+        """Figures of the last batch for the log, computed on request."""
         return {}
 
-    def facts(self) -> Mapping[str, Any]:
-        """What the results of a run should say of this part."""
+    def summary(self) -> Mapping[str, Any]:
+        """What the results of a run record about this part."""
         return {}
 
-    def last_words(self) -> str | None:
-        """A sentence for the user at the end of a run, where something did not happen."""
+    def warning(self) -> str | None:
+        """A sentence for the user at the end of a run in which something did not happen."""
         return None
 
     def config(self) -> Mapping[str, Any]:
         """Settings for the model card."""
         return {}
 
+    def get_extra_state(self) -> Tensor:
+        """The counters."""
+        values = [getattr(self, name) for name in self.counters]
+        return torch.tensor([-1 if value is None else value for value in values], dtype=torch.long)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Restore the counters."""
+        for name, value in zip(self.counters, state.tolist(), strict=True):
+            setattr(self, name, None if value < 0 else value)
+
 
 def step_generator(seed: int, step: int) -> torch.Generator:
-    """Random numbers of one step on the host: the same on every process, machine and resume."""
+    """Random numbers of one step on the CPU: the same on every process, machine and resume."""
     return torch.Generator().manual_seed((seed << 32) + step)
 
 
-def joined(terms: Sequence[Terms]) -> dict[str, Tensor | None]:
+def combine(terms: Sequence[Terms]) -> dict[str, Tensor | None]:
     """The terms of several parts as arguments of :func:`info_nce`."""
-    given = [each for each in terms if each.negatives is not None]
-    negatives = [each.negatives for each in given if each.negatives is not None]
-    weights: Tensor | None = None
-    if any(each.negative_weights is not None for each in given):
-        weights = torch.cat(
-            [
-                torch.ones_like(columns)
-                if each.negative_weights is None
-                else each.negative_weights.expand_as(columns)
-                for each, columns in zip(given, negatives, strict=True)
-            ],
-            dim=1,
-        )
-    excluded = _any(each.excluded for each in terms)
-    extra_positives = _any(each.extra_positives for each in terms)
-    if excluded is not None and extra_positives is not None:
-        # What one part takes for a positive is in the denominator as well, whatever another says.
-        excluded = excluded & ~extra_positives
+    negatives, weights = [], []
+    for each in terms:
+        if each.negatives is not None:
+            negatives.append(each.negatives)
+            ones = torch.ones_like(each.negatives)
+            own = each.negative_weights
+            weights.append(ones if own is None else own.expand_as(each.negatives))
+    is_weighted = any(each.negative_weights is not None for each in terms)
+    mask = _union(each.mask for each in terms)
+    extra_positives = _union(each.extra_positives for each in terms)
+    if mask is not None and extra_positives is not None:
+        # A positive of one part stays in the denominator, whatever another part masks.
+        mask = mask & ~extra_positives
     return {
         "negatives": torch.cat(negatives, dim=1) if negatives else None,
-        "negative_weights": weights,
-        "excluded": excluded,
+        "negative_weights": torch.cat(weights, dim=1) if is_weighted else None,
+        "mask": mask,
         "extra_positives": extra_positives,
     }
 
 
-def _any(cells: Iterable[Tensor | None]) -> Tensor | None:
+def _union(masks: Iterable[Tensor | None]) -> Tensor | None:
     found: Tensor | None = None
-    for each in cells:
-        if each is not None:
-            found = each if found is None else found | each
+    for mask in masks:
+        if mask is not None:
+            found = mask if found is None else found | mask
     return found

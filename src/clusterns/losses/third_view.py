@@ -1,4 +1,4 @@
-"""What a third view of each sentence adds: a negative (ConPVP), or a soft one (SNCSE)."""
+"""What a third view of each sentence adds: a negative (ConPVP), or a soft negative (SNCSE)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from typing import Any
 
 import torch
 
-from clusterns.losses.batch import Batch, Rows
 from clusterns.losses.functional import bidirectional_margin
-from clusterns.losses.part import Part, Penalty, Terms, TermsOf
+from clusterns.losses.part import Batch, Part, Penalty, Rows, Terms, TermsOf
 
 THIRD = 2
 
@@ -27,22 +26,18 @@ class ThirdViewNegatives(Part):
 }
 """
 
-    def follow(self, batch: Batch, learn: bool) -> TermsOf:
-        """N more columns."""
-        self.columns = len(batch.all_anchors)
-
-        def terms(rows: Rows) -> Terms:
-            return Terms(negatives=rows.anchors @ rows.all_views[THIRD].T)
-
-        return terms
+    def terms(self, batch: Batch, training: bool) -> TermsOf:
+        """N extra negatives."""
+        self.n_negatives = len(batch.all_anchors)
+        return lambda rows: Terms(negatives=rows.anchors @ rows.all_views[THIRD].T)
 
 
 class SoftNegatives(Part):
-    """The third view of a sentence, its negation, is held below its positive by the bidirectional
-    margin loss (SNCSE).
+    """The third view of a sentence, its negation, is kept less similar than its positive by the
+    bidirectional margin loss (SNCSE).
 
     Args:
-        weight: of the margin loss (lambda).
+        weight: weight of the margin loss (lambda).
         alpha: the soft negative's similarity stays at least this far below the positive's.
         beta: and at most this far below it.
     """
@@ -65,17 +60,17 @@ class SoftNegatives(Part):
         self.alpha = alpha
         self.beta = beta
 
-    def follow(self, batch: Batch, learn: bool) -> TermsOf:
-        """One penalty a row."""
+    def terms(self, batch: Batch, training: bool) -> TermsOf:
+        """One penalty per row."""
 
-        def terms(rows: Rows) -> Terms:
-            to_negation = (rows.anchors * rows.all_views[THIRD][rows.targets]).sum(1)
+        def terms_of(rows: Rows) -> Terms:
+            to_negation = (rows.anchors * rows.all_views[THIRD][rows.index]).sum(1)
             delta = to_negation - rows.own_similarities.squeeze(1)
             margins = bidirectional_margin(delta, self.alpha, self.beta)
             count = torch.ones_like(margins)
             return Terms(penalties=[Penalty("soft_negative_loss", margins, count, self.weight)])
 
-        return terms
+        return terms_of
 
     def config(self) -> Mapping[str, Any]:
         """Settings for the model card."""

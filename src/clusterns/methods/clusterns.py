@@ -17,8 +17,7 @@ from clusterns.methods.registry import keys_of, method, part
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-    from clusterns.losses.cluster_ns import ClusterNSLoss
-    from clusterns.losses.clustering import Clustering
+    from clusterns.losses.clusterns import Clustering, ClusterNSLoss
     from clusterns.losses.part import Part
 
 
@@ -88,7 +87,7 @@ class ClusteringSettings(Recipe):
 
     def make_part(self, context: Context) -> Clustering:
         """The centroids and what they say of a batch."""
-        from clusterns.losses.clustering import make_clustering
+        from clusterns.losses.clusterns import make_clustering
 
         chosen = self.model_dump(include=keys_of(ClusteringSettings))
         of_corpus = chosen.pop("initialisation") == "corpus"
@@ -131,6 +130,6 @@ class ClusterNS(Method):
         self, model: SentenceTransformer, parts: Sequence[Part], **frame: Any
     ) -> ClusterNSLoss:
         """The public loss, which has the centroids as an attribute."""
-        from clusterns.losses.cluster_ns import ClusterNSLoss
+        from clusterns.losses.clusterns import ClusterNSLoss
 
         return ClusterNSLoss(model, parts=parts, **frame)

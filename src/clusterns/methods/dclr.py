@@ -15,8 +15,7 @@ from clusterns.views.view import View
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-    from clusterns.losses.judge import Judge
-    from clusterns.losses.noise import NoiseNegatives
+    from clusterns.losses.dclr import Guide, NoiseNegatives
 
 OWN_JUDGE = "judge"
 
@@ -37,13 +36,13 @@ class NoiseSettings(Recipe):
 
     def make_part(self, context: Context) -> NoiseNegatives:
         """The noise of each step."""
-        from clusterns.losses.noise import NoiseNegatives
+        from clusterns.losses.dclr import NoiseNegatives
 
         return NoiseNegatives(
             self.noise_times,
             self.temperature,
             steps=self.noise_steps,
-            rate=self.noise_rate,
+            step_size=self.noise_rate,
             seed=self.seed,
         )
 
@@ -70,9 +69,9 @@ class JudgeSettings(Recipe):
             raise ValueError("positives = document does not go with a judge of whole sentences.")
         return self
 
-    def make_part(self, context: Context) -> Judge:
+    def make_part(self, context: Context) -> Guide:
         """The judge, which reads the last column of a batch: whole sentences in its own tokens."""
-        from clusterns.losses.judge import Judge
+        from clusterns.losses.dclr import Guide
 
         model = self._judge(context.folder)
         if model is None:  # a dry run, for which none is trained: it costs what the model costs
@@ -80,16 +79,16 @@ class JudgeSettings(Recipe):
 
             from clusterns.encoder.training_modules import without_training_modules
             from clusterns.errors import UserError
-            from clusterns.losses.distributed import world_size
+            from clusterns.losses.distributed import get_world_size
 
-            if world_size() > 1:
+            if get_world_size() > 1:
                 raise UserError(
                     "no judge is named, and one cannot be trained by several processes: train SimCSE "
                     "first (`clusterns train ... --method simcse`) and name its run with --set "
                     "judge=DIR."
                 )
             model = without_training_modules(deepcopy(context.model))
-        return Judge(model, self.judge_above, column=-1)
+        return Guide(model, self.judge_above, column=-1)
 
     def more_views(self, views: tuple[View, ...], folder: Path | None) -> tuple[View, ...]:
         """A column for the judge, behind those of the encoder."""
@@ -102,19 +101,19 @@ class JudgeSettings(Recipe):
     def fit(self, context: Context) -> None:
         """Train the judge, where none is named."""
         if not self.judge and context.folder is not None:
-            from clusterns.losses.judge import load_judge
+            from clusterns.losses.dclr import load_guide
             from clusterns.methods.short_simcse import short_simcse
 
             short_simcse(context, self.judge_steps, context.folder / OWN_JUDGE)
-            load_judge.cache_clear()  # a judge of an earlier run may have had the same place
+            load_guide.cache_clear()  # a judge of an earlier run may have had the same place
 
     def _judge(self, folder: Path | None) -> SentenceTransformer | None:
-        from clusterns.losses.judge import load_judge
+        from clusterns.losses.dclr import load_guide
 
         if self.judge:
-            return load_judge(self.judge)
+            return load_guide(self.judge)
         made = folder / OWN_JUDGE if folder is not None else None
-        return load_judge(str(made)) if made is not None and made.is_dir() else None
+        return load_guide(str(made)) if made is not None and made.is_dir() else None
 
 
 @method

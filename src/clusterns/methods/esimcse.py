@@ -11,7 +11,7 @@ from clusterns.methods.recipe import Recipe
 from clusterns.methods.registry import method, part
 
 if TYPE_CHECKING:
-    from clusterns.losses.queue import MomentumQueue
+    from clusterns.losses.esimcse import MomentumQueue
 
 
 @part("queue")
@@ -27,7 +27,7 @@ class QueueSettings(Recipe):
 
     def make_part(self, context: Context) -> MomentumQueue:
         """The queue and its encoder, which starts as a copy of the model."""
-        from clusterns.losses.queue import MomentumQueue
+        from clusterns.losses.esimcse import MomentumQueue
 
         size = max(1, round(self.queue_batches * self.batch_size))
         return MomentumQueue(context.model, size, self.queue_momentum)

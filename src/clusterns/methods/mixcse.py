@@ -11,7 +11,7 @@ from clusterns.methods.recipe import Recipe
 from clusterns.methods.registry import method, part
 
 if TYPE_CHECKING:
-    from clusterns.losses.mixing import MixedNegatives
+    from clusterns.losses.mixcse import MixedNegatives
 
 
 @part("mixing")
@@ -25,7 +25,7 @@ class MixingSettings(Recipe):
 
     def make_part(self, context: Context) -> MixedNegatives:
         """The mixed negatives of a batch."""
-        from clusterns.losses.mixing import MixedNegatives
+        from clusterns.losses.mixcse import MixedNegatives
 
         return MixedNegatives(self.mixed_share, both_sides=self.mixed_both_sides)
 

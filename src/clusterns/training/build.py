@@ -32,8 +32,8 @@ from clusterns.encoder.training_modules import (
 )
 from clusterns.errors import UserError
 from clusterns.losses.contrastive import ContrastiveLoss
+from clusterns.losses.features import columns_of
 from clusterns.losses.masked_lm import MaskedLanguageModelling
-from clusterns.losses.tokenised import columns_of
 from clusterns.methods.method import Context
 from clusterns.methods.registry import all_parts, get_method
 from clusterns.training.recipe import Recipe
@@ -141,7 +141,7 @@ def build_loss(
             [settings.make_part(recipe, context) for settings in all_parts(recipe)],
             temperature=recipe.temperature,
             views=sum(view.preprocess is None for view in views),
-            aside=sum(view.preprocess is not None for view in views),
+            auxiliary_columns=sum(view.preprocess is not None for view in views),
             mini_batch_size=mini_batch,
             gradient_cache=recipe.gradient_cache,
             masked_lm=masked_lm,

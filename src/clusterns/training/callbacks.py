@@ -128,7 +128,7 @@ class Events(TrainerCallback):
     ) -> None:
         """Log what happened in the step."""
         wanted = control.should_log
-        for event in self.trainer.loss.take_events():
+        for event in self.trainer.loss.pop_events():
             self.trainer.log({"event": event})  # type: ignore[dict-item]
         control.should_log = wanted  # any line takes it for done
 

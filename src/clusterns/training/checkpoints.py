@@ -36,7 +36,10 @@ def load_loss(loss: nn.Module, folder: Path) -> None:
     missing, unexpected = loss.load_state_dict(load_file(folder / LOSS_FILE), strict=False)
     lost = [key for key in missing if not key.startswith("model.")]
     if lost or unexpected:
-        raise UserError(f"{folder} is not a checkpoint of this loss: {[*lost, *unexpected]}.")
+        raise UserError(
+            f"{folder} was written by another method or by an earlier version of clusterns, so the "
+            f"run cannot be resumed: train again in another folder ({[*lost, *unexpected]})."
+        )
 
 
 def _own_state(loss: nn.Module) -> dict[str, Tensor]:

@@ -10,7 +10,7 @@ import torch
 from datasets import Dataset
 
 from clusterns.errors import UserError
-from clusterns.losses.tokenised import columns_of
+from clusterns.losses.features import columns_of
 from clusterns.methods.registry import get_method
 from clusterns.training.build import (
     build_collator,

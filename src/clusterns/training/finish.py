@@ -51,7 +51,7 @@ def finish(
     folder: RunFolder,
 ) -> RunResult:
     """Save the final model without its train-only parts, and the results; the first process does."""
-    facts = loss.facts()
+    facts = loss.summary()
     metric = folder.record["metric"]
     score, step = state.best_metric or 0.0, state.best_global_step or 0
     if recipe.keeps_last_step:
@@ -67,8 +67,8 @@ def finish(
     )
     if not processes().is_main_process:
         return result
-    for words in loss.last_words():
-        log(words)
+    for warning in loss.warnings():
+        log(warning)
     if recipe.keeps_last_step:
         _warn_of_harm(result)
     score = save(_best(recipe, model, result, folder), result, evaluator, folder)

@@ -15,9 +15,9 @@ from torch import Tensor
 from clusterns.console import log
 from clusterns.encoder.training_modules import preserve_rng_state
 from clusterns.errors import UserError, is_out_of_memory
-from clusterns.losses.batch import most_cells
 from clusterns.losses.contrastive import ContrastiveLoss
-from clusterns.losses.tokenised import columns_of
+from clusterns.losses.features import columns_of
+from clusterns.losses.part import max_elements
 from clusterns.training.free_memory import free_bytes, held_bytes
 from clusterns.training.processes import processes
 from clusterns.training.recipe import Recipe
@@ -89,7 +89,7 @@ def estimate_memory(
     with model.truncate_embeddings(None):
         width = model.get_embedding_dimension() or 0
     n, views = recipe.batch_size, loss.views_of(columns)
-    compared = VECTORS * views * n * width + MATRICES * min(n**2, most_cells(model.device))
+    compared = VECTORS * views * n * width + MATRICES * min(n**2, max_elements(model.device))
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
     always = FIRST_STEP + BYTES_PER_PARAMETER * trained + 4 * compared
     cached = always + round(ON_TOP * largest)

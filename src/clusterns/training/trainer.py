@@ -54,7 +54,7 @@ class ContrastiveTrainer(SentenceTransformerTrainer):
 
     def check_finite(self) -> None:
         """Stop before anything that is not a number is validated or saved."""
-        tensors: list[Tensor] = [*self.model.parameters(), *self.loss.parts.values()]
+        tensors: list[Tensor] = [*self.model.parameters(), *self.loss.components.values()]
         # One wait for the device, not one for each tensor.
         if not torch.stack([torch.isfinite(tensor).all() for tensor in tensors]).all():
             raise NotFiniteError(

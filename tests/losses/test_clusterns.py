@@ -6,9 +6,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from clusterns.losses.cluster_ns import ClusterNSLoss, global_centroids
-from clusterns.losses.clustering import Clustering
-from clusterns.losses.contrastive import Batch, ContrastiveLoss
+from clusterns.losses.clusterns import Clustering, ClusterNSLoss
+from clusterns.losses.contrastive import ContrastiveLoss
+from clusterns.losses.functional import global_centroids
+from clusterns.losses.part import Batch
 from tests.helpers.vectors import SETTINGS, STEPS, D, N, Vectors, batches, features
 from tests.losses.oracle import Oracle, cosine
 
@@ -35,13 +36,13 @@ def test_every_setting_equals_the_slow_oracle_through_several_steps(settings: di
             torch.testing.assert_close(a, b, atol=1e-9, rtol=1e-9)
         if oracle.centroids is not None:
             torch.testing.assert_close(
-                loss.centroids.vectors, torch.stack(oracle.centroids), atol=1e-9, rtol=1e-9
+                loss.centroids, torch.stack(oracle.centroids), atol=1e-9, rtol=1e-9
             )
             members_seen += sum(
                 oracle.ranking(a)[0] == oracle.ranking(b)[0]
                 for a in anchors.detach() for b in anchors.detach()
             ) - N  # fmt: skip
-    assert loss.centroids.started_at == oracle.started_at is not None
+    assert loss.clustering.started_at == oracle.started_at is not None
     assert members_seen > 0, "no cluster ever had two members: the test shows nothing"
 
 
@@ -86,21 +87,21 @@ def test_clustering_starts_at_the_step_that_crosses_sigma(variant: str) -> None:
     for anchors, positives in pairs:
         value = loss([features(anchors), features(positives)])
         assert value.item() == pytest.approx(oracle(anchors, positives).item(), abs=1e-9)
-    assert loss.centroids.started_at == (4 if variant == "paper" else later) == oracle.started_at
-    assert loss.take_events() == ["clustering starts, 4 centroids"]
+    assert loss.clustering.started_at == (4 if variant == "paper" else later) == oracle.started_at
+    assert loss.pop_events() == ["clustering starts, 4 centroids"]
 
 
 def test_what_a_margin_of_the_released_code_leaves_out_is_the_diagonal() -> None:
     """All rows in one cluster, each its own positive: the diagonal alone would give relu(alpha)."""
     settings = {"clusters": 2, "hard_negatives": "none", "temperature": 1.0, "alpha": 0.0}
     loss = ClusterNSLoss(Vectors(2), **settings, beta=0.5, margin_weight=1.0, variant="released")
-    loss.centroids.start(torch.tensor([[1.0, 0.0], [-1.0, 0.0]]))
+    loss.clustering.start(torch.tensor([[1.0, 0.0], [-1.0, 0.0]]))
     anchors = torch.tensor([[1.0, 0.0], [0.8, 0.6]], requires_grad=True)
     positives = torch.tensor([[0.6, 0.8], [0.0, 1.0]])
     loss.compare(Batch.of(anchors, positives))
     # Cosines with the positives: [[0.6, 0.0], [0.96, 0.6]]. Off the diagonal, delta = -0.6 is 0.1
     # below -beta, and 0.36 is 0.36 above -alpha; over four cells.
-    assert loss.parts["margin_loss"].item() == pytest.approx((0.1 + 0.36) / 4, abs=1e-6)
+    assert loss.components["margin_loss"].item() == pytest.approx((0.1 + 0.36) / 4, abs=1e-6)
 
 
 def test_single_precision_agrees_to_a_millionth() -> None:
@@ -124,7 +125,7 @@ def test_simcse_is_the_same_frame_without_clusters() -> None:
 def hand_case() -> tuple[ClusterNSLoss, Batch]:
     """Two samples at right angles, their positives equal to them, centroids set by hand."""
     loss = ClusterNSLoss(Vectors(2), temperature=1.0, clusters=2, margin_weight=1.0, momentum=0.5)
-    loss.centroids.start(torch.tensor([[2.0, 0.0], [0.0, 2.0]]))
+    loss.clustering.start(torch.tensor([[2.0, 0.0], [0.0, 2.0]]))
     anchors = torch.eye(2, requires_grad=True)
     return loss, Batch.of(anchors, anchors.detach())
 
@@ -139,8 +140,8 @@ def test_hand_computed_step() -> None:
         torch.log(torch.tensor((e + 1 + 1 + e) / e)).item(), abs=1e-6
     )
     # Centroids move half of the way to their one member.
-    torch.testing.assert_close(loss.centroids.vectors, torch.tensor([[1.5, 0.0], [0.0, 1.5]]))
-    assert loss.parts["margin_loss"].item() == 0.0
+    torch.testing.assert_close(loss.centroids, torch.tensor([[1.5, 0.0], [0.0, 1.5]]))
+    assert loss.components["margin_loss"].item() == 0.0
 
 
 def test_hand_computed_margin() -> None:
@@ -148,13 +149,13 @@ def test_hand_computed_margin() -> None:
         Vectors(2), temperature=1.0, clusters=2, hard_negatives="none", margin_weight=10.0,
         alpha=0.1, beta=0.3,
     )  # fmt: skip
-    loss.centroids.start(torch.tensor([[1.0, 0.0], [-1.0, 0.0]]))
+    loss.clustering.start(torch.tensor([[1.0, 0.0], [-1.0, 0.0]]))
     # Both samples lie in the first cluster; cosine of the two is 0.6, each equals its positive:
     # delta = -0.4 is 0.1 below -beta for both pairs.
     anchors = torch.tensor([[1.0, 0.0], [0.6, 0.8]], requires_grad=True)
     value = loss.compare(Batch.of(anchors, anchors.detach()))
     plain = -torch.log(torch.e / (torch.e + torch.exp(torch.tensor(0.6))))
-    assert loss.parts["margin_loss"].item() == pytest.approx(0.1, abs=1e-6)
+    assert loss.components["margin_loss"].item() == pytest.approx(0.1, abs=1e-6)
     assert value.item() == pytest.approx(plain.item() + 1.0, abs=1e-5)
     assert loss.diagnostics() == {}  # nothing went through forward
 
@@ -176,10 +177,10 @@ def test_random_clusters_take_a_random_clusters_members() -> None:
     loss = ClusterNSLoss(Vectors(), clusters=4, start_step=1, random_clusters=True)
     for anchors, positives in batches():
         loss([features(anchors.float()), features(positives.float())])
-    neighbours = loss.centroids.nearest(batches()[0][0].detach().float())
-    hard, cluster = loss.ingredients[0].roles(neighbours)
-    assert not torch.equal(hard, neighbours.second)
-    assert not torch.equal(cluster, neighbours.nearest)
+    _, nearest, second = loss.clustering.neighbors(batches()[0][0].detach().float())
+    hard, cluster = loss.clustering.roles(nearest, second)
+    assert not torch.equal(hard, second)
+    assert not torch.equal(cluster, nearest)
     assert set(hard.tolist()) == set(cluster.tolist()) == set(range(4))
 
 
@@ -192,7 +193,7 @@ def test_a_batch_of_equal_rows_gives_a_finite_loss_and_gradient() -> None:
         assert value.isfinite()
         assert gradient.isfinite().all()
     # Denominator: six positives and six hard negatives, all as near as the own positive.
-    expected = torch.log(torch.tensor(12.0)) + loss.parts["margin_loss"]
+    expected = torch.log(torch.tensor(12.0)) + loss.components["margin_loss"]
     assert value.item() == pytest.approx(expected.item(), abs=1e-4)
 
 
@@ -255,7 +256,7 @@ def test_mini_batches_and_gradient_caching_give_the_same_loss_and_gradients() ->
             value.backward()
             values.append(value.item())
             gradients.append(linear.weight.grad.clone())
-        assert loss.centroids.step == STEPS  # once a step, however many mini-batches
+        assert loss.clustering.step == STEPS  # once a step, however many mini-batches
         return values, gradients
 
     whole, gradients = run()
@@ -272,7 +273,7 @@ def test_diagnostics_are_the_papers_curves() -> None:
     found = loss.diagnostics()
     a = torch.nn.functional.normalize(anchors.detach().float(), dim=1)
     p = torch.nn.functional.normalize(positives.detach().float(), dim=1)
-    c = torch.nn.functional.normalize(loss.centroids.vectors, dim=1)
+    c = torch.nn.functional.normalize(loss.centroids, dim=1)
     to_centroids = (a @ c.T).sort(descending=True).values
     cluster = (a @ c.T).argmax(1)
     pairs = [(i, j) for i in range(N) for j in range(N) if i != j]
@@ -294,7 +295,7 @@ def test_diagnostics_are_the_papers_curves() -> None:
 
 def test_diagnostics_of_small_and_empty_clusters() -> None:
     part = Clustering(2, clusters=4)
-    part.centroids.start(torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]))
+    part.start(torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]))
     three = torch.tensor([[3.0, 0.3], [2.0, -0.2], [0.1, 1.0]])
     found = part.diagnostics(Batch.of(three, three))
     assert found["clusters_with_members"] == 2
@@ -307,18 +308,18 @@ def test_diagnostics_of_small_and_empty_clusters() -> None:
 
 def test_what_clustering_says_of_itself() -> None:
     part = Clustering(2, clusters=3, momentum=0.5, sigma=0.7)
-    assert part.facts() == {"clustering_started_at": None}
-    assert "stayed above sigma = 0.7" in str(part.last_words())
-    assert "before start_step = 9" in str(Clustering(2, clusters=3, start_step=9).last_words())
+    assert part.summary() == {"clustering_started_at": None}
+    assert "stayed above sigma = 0.7" in str(part.warning())
+    assert "before start_step = 9" in str(Clustering(2, clusters=3, start_step=9).warning())
     assert part.config().items() >= {
         "clusters": 3, "momentum": 0.5, "initialisation": "batch", "sigma": 0.7, "beta": 0.3,
     }.items()  # fmt: skip
     corpus = Clustering(2, clusters=3, corpus_vectors=lambda: torch.eye(2))
     assert corpus.config()["initialisation"] == "corpus"
-    part.centroids.step = 5
-    part.centroids.start(torch.zeros(3, 2))
-    assert part.facts() == {"clustering_started_at": 5}
-    assert part.last_words() is None
+    part.step = 5
+    part.start(torch.zeros(3, 2))
+    assert part.summary() == {"clustering_started_at": 5}
+    assert part.warning() is None
 
 
 def test_global_centroids_follow_directions_not_lengths() -> None:
@@ -357,7 +358,7 @@ def test_a_loss_started_from_the_corpus_uses_its_vectors() -> None:
     )
     anchors, positives = batches()[0]
     loss([features(anchors.float()), features(positives.float())])
-    torch.testing.assert_close(loss.centroids.vectors, global_centroids(vectors, 4, seed=3))
+    torch.testing.assert_close(loss.centroids, global_centroids(vectors, 4, seed=3))
 
 
 @pytest.mark.parametrize(
@@ -389,11 +390,11 @@ def test_the_share_of_hard_negatives_in_the_denominator_by_hand() -> None:
     for anchors, positives in pairs:
         loss([features(anchors), features(positives)])
     anchors, positives = (view.detach() for view in pairs[-1])
-    neighbours = loss.centroids.nearest(anchors)
+    _, _, second = loss.clustering.neighbors(anchors)
     shares = []
     for i in range(N):
         own = sum(math.exp(cosine(anchors[i], positives[j]) / 0.5) for j in range(N))
-        hard = [loss.centroids.vectors[k] for k in neighbours.second.tolist()]
+        hard = [loss.centroids[k] for k in second.tolist()]
         extra = sum(math.exp(cosine(anchors[i], negative) / 0.5) for negative in hard)
         shares.append(extra / (own + extra))
     assert loss.diagnostics()["hard_negative_share"] == pytest.approx(sum(shares) / N, abs=1e-6)

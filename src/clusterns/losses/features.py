@@ -1,8 +1,8 @@
-"""Tokenised rows on their way to the encoder: stacked, sorted by length, a few at a time."""
+"""Tokenized rows on their way to the encoder: stacked, sorted by length, in mini-batches."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -10,12 +10,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 Features = Mapping[str, Tensor | Any]
+MINI_BATCH = 64
 
 
 def stack_views(columns: Sequence[Features], views: int = 2) -> dict[str, Any]:
     """All views as the rows of one input: (views x n, length), anchors first.
 
-    One column stands for ``views`` of them: it was tokenised once, and its rows go in as often.
+    A single column is tokenized once, and its rows are repeated ``views`` times.
     """
     if not columns:
         raise ValueError("expected at least one column of text, got none")
@@ -29,14 +30,14 @@ def stack_views(columns: Sequence[Features], views: int = 2) -> dict[str, Any]:
         values = [column[key] for column in columns]
         if value.ndim == 2:
             width = max(each.shape[1] for each in values)
-            # Padding that the attention mask hides: its token does not matter.
+            # The attention mask hides this padding, so its token does not matter.
             values = [F.pad(each, (0, width - each.shape[1])) for each in values]
         rows[key] = torch.cat(values)
     return rows
 
 
 def columns_of(inputs: Mapping[str, Any], device: torch.device) -> list[Features]:
-    """The tokenised rows of each view, as the trainer hands a collated batch to the loss."""
+    """The tokenized rows of each view, as the trainer hands a collated batch to the loss."""
     names = [key.removesuffix("input_ids") for key in inputs if key.endswith("_input_ids")]
     return [
         {
@@ -49,30 +50,36 @@ def columns_of(inputs: Mapping[str, Any], device: torch.device) -> list[Features
 
 
 def sorted_by_length(rows: Features) -> tuple[dict[str, Any], Tensor]:
-    """The rows from short to long, and the indices that put them back."""
+    """The rows from short to long, and the indices that restore their order."""
     order = rows["attention_mask"].sum(1).argsort(stable=True)
-    return _chosen(rows, order), order.argsort()
+    return _select(rows, order), order.argsort()
 
 
 def mini_batches(rows: Features, size: int) -> Iterator[dict[str, Any]]:
-    """The rows from short to long, ``size`` at once, without columns that pad all of them."""
+    """The rows from short to long, ``size`` at a time, without columns that are all padding."""
     n, width = rows["attention_mask"].shape
     if size >= n:
         yield dict(rows)
         return
     moved, _ = sorted_by_length(rows)
-    for some in torch.arange(n, device=rows["attention_mask"].device).split(size):
-        part = _chosen(moved, some)
+    for chosen in torch.arange(n, device=rows["attention_mask"].device).split(size):
+        part = _select(moved, chosen)
         end = int(part["attention_mask"].any(0).nonzero().max()) + 1
         yield {
             key: value[:, :end]
-            if isinstance(value, Tensor) and value.shape[:2] == (len(some), width)
+            if isinstance(value, Tensor) and value.shape[:2] == (len(chosen), width)
             else value
             for key, value in part.items()
         }
 
 
-def _chosen(rows: Features, order: Tensor) -> dict[str, Any]:
+def embed(encoder: Callable[..., Mapping[str, Tensor]], rows: Features) -> Tensor:
+    """(n, d) vectors of the rows, computed in mini-batches of similar length."""
+    parts = [encoder(part)["sentence_embedding"] for part in mini_batches(rows, MINI_BATCH)]
+    return parts[0] if len(parts) == 1 else torch.cat(parts)[sorted_by_length(rows)[1]]
+
+
+def _select(rows: Features, order: Tensor) -> dict[str, Any]:
     n = len(rows["attention_mask"])
     return {
         key: value[order] if isinstance(value, Tensor) and value.ndim and len(value) == n else value

@@ -11,11 +11,11 @@ from torch import Tensor
 
 from clusterns.encoder.load import load_base
 from clusterns.encoder.training_modules import add_training_head
-from clusterns.losses import batch as batch_module
-from clusterns.losses.cluster_ns import ClusterNSLoss
+from clusterns.losses import part as part_module
+from clusterns.losses.clusterns import ClusterNSLoss
 from clusterns.losses.contrastive import ContrastiveLoss
-from clusterns.losses.queue import MomentumQueue, Queue
-from tests.helpers.vectors import LinearEncoder, N, batches, features
+from clusterns.losses.esimcse import MomentumQueue
+from tests.helpers.vectors import LinearEncoder, N, Vectors, batches, features
 from tests.losses.oracle import cosine
 
 TAU, MOMENTUM, SIZE, RATE = 0.3, 0.8, 30, 0.05
@@ -82,15 +82,15 @@ def test_values_gradients_and_queue_equal_the_oracle(
     frame: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if frame == "slices":
-        monkeypatch.setattr(batch_module, "MOST_CELLS", 100)
+        monkeypatch.setattr(part_module, "MAX_ELEMENTS", 100)
     encoder, part, loss = make(**(frame if isinstance(frame, dict) else {}))
     values, gradients, queues = oracle()
     for pair, value, gradient, queue in zip(batches(), values, gradients, queues, strict=True):
         ours, our_gradient = step(encoder, loss, pair)
         assert ours == pytest.approx(value, abs=1e-9)
         torch.testing.assert_close(our_gradient, gradient, atol=1e-9, rtol=1e-9)
-        torch.testing.assert_close(part.queue.snapshot(), queue, atol=1e-9, rtol=1e-9)
-    assert len(part.queue) == SIZE < N * len(values)  # it was full, and the oldest went
+        torch.testing.assert_close(part.queue(), queue, atol=1e-9, rtol=1e-9)
+    assert part.length == SIZE < N * len(values)  # it was full, and the oldest went
     assert loss.diagnostics()["queue_length"] == SIZE
 
 
@@ -116,7 +116,7 @@ def test_the_queue_is_embedded_through_the_model_s_own_head(tiny_bert: Path) -> 
     with torch.no_grad():
         body += 1
         head += 1
-        part.see(model, [model.preprocess(["A sentence."])], learn=True)
+        part.observe(model, [model.preprocess(["A sentence."])], training=True)
     assert torch.equal(slow_head, head)
     torch.testing.assert_close(slow_body, MOMENTUM * before + (1 - MOMENTUM) * body)
 
@@ -127,10 +127,10 @@ def test_a_batch_never_meets_itself_and_the_first_has_no_queue() -> None:
     columns = [features(view.detach()) for view in pair]
     plain = ContrastiveLoss(LinearEncoder(), TAU)
     assert loss(columns).item() == plain(columns).item()
-    assert len(part.queue) == N
+    assert part.length == N
     with torch.no_grad():
         loss(columns)
-    assert len(part.queue) == N  # evaluation changes nothing
+    assert part.length == N  # evaluation changes nothing
 
 
 def test_the_state_survives_a_round_trip() -> None:
@@ -142,7 +142,7 @@ def test_the_state_survives_a_round_trip() -> None:
     expected = [step(encoder, loss, pair) for pair in pairs[3:]]
     encoder, part, loss = make()
     loss.load_state_dict(saved)
-    assert len(part.queue) == SIZE
+    assert part.length == SIZE
     for pair, (value, gradient) in zip(pairs[3:], expected, strict=True):
         ours, our_gradient = step(encoder, loss, pair)
         assert ours == value
@@ -150,13 +150,13 @@ def test_the_state_survives_a_round_trip() -> None:
 
 
 def test_a_batch_longer_than_the_queue_leaves_its_newest_rows() -> None:
-    queue = Queue(3, 2)
+    queue = MomentumQueue(Vectors(2), 3)  # type: ignore[arg-type]
     queue.push(torch.arange(10.0).view(5, 2))
-    assert queue.snapshot().tolist() == [[4.0, 5.0], [6.0, 7.0], [8.0, 9.0]]
-    before = queue.snapshot()
+    assert queue.queue().tolist() == [[4.0, 5.0], [6.0, 7.0], [8.0, 9.0]]
+    before = queue.queue()
     queue.push(torch.zeros(1, 2))
     assert before.tolist() == [[4.0, 5.0], [6.0, 7.0], [8.0, 9.0]]
-    assert queue.snapshot().tolist() == [[6.0, 7.0], [8.0, 9.0], [0.0, 0.0]]
+    assert queue.queue().tolist() == [[6.0, 7.0], [8.0, 9.0], [0.0, 0.0]]
 
 
 def test_clustering_and_a_queue_are_joined() -> None:
@@ -173,4 +173,4 @@ def test_clustering_and_a_queue_are_joined() -> None:
         columns = [features(view.detach()) for view in pair]
         both, one, other, none = (each(columns).item() for each in (loss, clustered, queued, plain))
     assert both > max(one, other) > none
-    assert loss.state_dict().keys() >= {"centroids.vectors", "queue.vectors"}
+    assert loss.state_dict().keys() >= {"parts.Clustering.centroids", "parts.MomentumQueue.vectors"}

@@ -9,21 +9,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from clusterns.losses.batch import Batch, Rows
-from clusterns.losses.part import Part, Terms, TermsOf
+from clusterns.losses.part import Batch, Part, Rows, Terms, TermsOf
 
 
 class MixedNegatives(Part):
     """Extra negatives m_k = share z2_k + (1 - share) z2_(k+1), mixed as raw vectors, without
     gradient.
 
-    All of them are negatives of every anchor, but for the one that is mostly its own positive
+    Every anchor has all of them as negatives, except the one that is mostly its own positive
     (k = i - 1); the one with a ``share`` of it (k = i) is the mixed hard negative of the paper.
 
     Args:
-        share: of a sentence's own positive in its mixed hard negative (lambda).
-        both_sides: the released code's second block as well: anchors mixed in the same way, each
-            against all positives but the one that it mostly belongs to.
+        share: share of a sentence's own positive in its mixed hard negative (lambda).
+        both_sides: add the second block of the released code: anchors mixed in the same way, each
+            against all positives except the one that it mostly belongs to.
     """
 
     citation = """
@@ -42,24 +41,24 @@ class MixedNegatives(Part):
         self.share = share
         self.both_sides = both_sides
 
-    def follow(self, batch: Batch, learn: bool) -> TermsOf:
-        """Mix the rows of all processes, each with the one behind it."""
+    def terms(self, batch: Batch, training: bool) -> TermsOf:
+        """Mix the rows of all processes, each with the next one."""
         n = len(batch.all_positives)
-        mixed_positives = self._mixed(batch.all_positives)
-        mixed_anchors = self._mixed(batch.all_anchors) if self.both_sides else None
-        self.columns = 2 * n if self.both_sides else n
+        mixed_positives = self._mix(batch.all_positives)
+        mixed_anchors = self._mix(batch.all_anchors) if self.both_sides else None
+        self.n_negatives = 2 * n if self.both_sides else n
 
-        def terms(rows: Rows) -> Terms:
+        def terms_of(rows: Rows) -> Terms:
             negatives = [rows.anchors @ mixed_positives.T]
-            weights = [_all_but(negatives[0], (rows.targets - 1) % n)]
+            weights = [_all_but(negatives[0], (rows.index - 1) % n)]
             if mixed_anchors is not None:
-                negatives.append(mixed_anchors[rows.targets] @ rows.all_positives.T)
-                weights.append(_all_but(negatives[1], (rows.targets + 1) % n))
+                negatives.append(mixed_anchors[rows.index] @ rows.all_positives.T)
+                weights.append(_all_but(negatives[1], (rows.index + 1) % n))
             return Terms(negatives=torch.cat(negatives, 1), negative_weights=torch.cat(weights, 1))
 
-        return terms
+        return terms_of
 
-    def _mixed(self, vectors: Tensor) -> Tensor:
+    def _mix(self, vectors: Tensor) -> Tensor:
         vectors = vectors.detach()
         return F.normalize(vectors.roll(-1, 0).lerp(vectors, self.share), dim=-1)
 
@@ -68,6 +67,6 @@ class MixedNegatives(Part):
         return {"mixed_share": self.share, "mixed_both_sides": self.both_sides}
 
 
-def _all_but(cells: Tensor, left_out: Tensor) -> Tensor:
-    """Weights (n, N) of 1, and of 0 in one column of each row."""
-    return torch.ones_like(cells).scatter(1, left_out[:, None], 0.0)
+def _all_but(cells: Tensor, column: Tensor) -> Tensor:
+    """Weights (n, N) of 1, except for a 0 in one column of each row."""
+    return torch.ones_like(cells).scatter(1, column[:, None], 0.0)

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from clusterns.losses.batch import Batch
 from clusterns.losses.contrastive import ContrastiveLoss
-from clusterns.losses.mixing import MixedNegatives
+from clusterns.losses.mixcse import MixedNegatives
+from clusterns.losses.part import Batch
 from tests.helpers.vectors import N, Vectors
 from tests.losses.by_hand import equal, info_nce_by_hand
 from tests.losses.oracle import cosine
@@ -56,10 +56,8 @@ def test_the_cell_that_is_mostly_ones_own_positive_is_left_out() -> None:
     vectors = torch.eye(4)
     batch = Batch.of(vectors, vectors)
     weights = []
-    batch.by_rows(
-        lambda rows: (
-            weights.append(part.follow(batch, True)(rows).negative_weights) or rows.targets,
-        )
+    batch.in_chunks(
+        lambda rows: (weights.append(part.terms(batch, True)(rows).negative_weights) or rows.index,)
     )
     (found,) = weights
     # Row i: all but k = i - 1, whose mixture is 0.8 of z2_i.
