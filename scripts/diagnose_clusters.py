@@ -30,7 +30,7 @@ from clusterns.encoder.locate import identity_of_base
 from clusterns.evaluation.catalog import EvaluationData
 from clusterns.evaluation.clustering import adjusted_mutual_information
 from clusterns.files import read_json, write_json
-from clusterns.lab.experiment import SMALL
+from clusterns.lab.experiment import BUDGETS
 from clusterns.losses.clusterns import Clustering
 from clusterns.losses.functional import cosine_matrix
 from clusterns.record import make_record
@@ -40,6 +40,7 @@ from clusterns.training.trainer import ContrastiveTrainer
 
 RECORD = Path(__file__).parents[1] / "results" / "lab" / "clusters-of-dbpedia.json"
 LOOK_EVERY, LABELLED, SEED = 25, 2048, 1
+SMALL = BUDGETS["small"]
 CROPS = {**SMALL, "method": "clusterns", "positives": "crop", "dropout": 0.0, "seed": SEED}
 SETTINGS: dict[str, dict[str, Any]] = {
     "as it is (K = 32, gamma = 0.001)": {},

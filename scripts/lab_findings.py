@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 
 from clusterns.files import read_json
-from clusterns.lab.drawing import Drawing
-from clusterns.lab.experiment import SMALL
+from clusterns.lab.experiment import BUDGETS
 from clusterns.lab.figures import draw
-from clusterns.lab.findings import Line, Outcome, read_curves
+from clusterns.lab.outcomes import Line, Outcome, read_curves
 from clusterns.lab.records import Record
+from clusterns.lab.specs import FigureSpec
 from clusterns.tables import Table
 from record_run import base_of
+
+SMALL = BUDGETS["small"]
 
 # Written by diagnose_clusters.py.
 CLUSTERS = "clusters-of-dbpedia.json"
@@ -165,10 +167,10 @@ def budget(records: Path, docs: Path) -> str:
         scores = dict(curves[DEV])
         best = max(scores, key=lambda step: scores[step])
         found.append(
-            f"{run.name}: {scores[0]:.1f} before, {scores[SMALL['max_steps']]:.1f} at step "
-            f"{SMALL['max_steps']}, at best {scores[best]:.1f} (step {best})"
+            f"{run.name}: {scores[0]:.1f} before, {scores[BUDGETS['small']['max_steps']]:.1f} at step "
+            f"{BUDGETS['small']['max_steps']}, at best {scores[best]:.1f} (step {best})"
         )
-    drawing = Drawing(kind="curves", values=[DEV], label="STS-B dev")
+    drawing = FigureSpec(kind="curves", values=[DEV], label="STS-B dev")
     draw(BUDGET, drawing, lines, docs / "results", ("svg",))
     bases = ", ".join(sorted({base_of(read_json(run / "run.json")) for run in runs}))
     return "\n".join(

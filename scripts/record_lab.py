@@ -11,12 +11,11 @@ from pathlib import Path
 
 from clusterns.evaluation.catalog import EvaluationData
 from clusterns.files import read_json, write_json
-from clusterns.lab.cells import cells_of
 from clusterns.lab.differences import find_differences
-from clusterns.lab.experiment import BUDGETS
-from clusterns.lab.findings import gather
-from clusterns.lab.load import load_experiment, short_name
+from clusterns.lab.experiment import BUDGETS, load_experiment, short_name
+from clusterns.lab.outcomes import gather
 from clusterns.lab.records import Record, without_folders
+from clusterns.lab.trial import trials_of
 
 RESULTS = Path(__file__).parents[1] / "results" / "lab"
 SEARCHES = "searches"
@@ -36,7 +35,7 @@ def main() -> None:
         keep_searches(asked.lab)
         return
     experiment = load_experiment(asked.experiment)
-    cells = cells_of(
+    cells = trials_of(
         experiment, asked.lab.resolve(), asked.budget, seeds=asked.seeds, base=asked.base,
         corpus=asked.corpus, only=asked.only,
     )  # fmt: skip

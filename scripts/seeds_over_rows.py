@@ -17,10 +17,10 @@ from pathlib import Path
 from clusterns.evaluation.catalog import EvaluationData
 from clusterns.evaluation.stats import LEVEL
 from clusterns.files import write_json
-from clusterns.lab.cells import cells_of
 from clusterns.lab.differences import find_differences
-from clusterns.lab.findings import Line, gather
-from clusterns.lab.load import load_experiment
+from clusterns.lab.experiment import load_experiment
+from clusterns.lab.outcomes import Line, gather
+from clusterns.lab.trial import trials_of
 from clusterns.record import make_record
 
 RECORD = Path(__file__).parents[1] / "results" / "lab" / "seeds-over-rows.json"
@@ -32,7 +32,7 @@ def pairs_of_seeds(line: Line) -> tuple[list[Line], list[tuple[str, str]]]:
     alone = [
         Line(f"{line.label} {one.seed}", line.row, outcomes=[replace(one, seed=0)])
         for one in line.outcomes
-        if one.answers is not None
+        if one.predictions is not None
     ]
     return alone, [(a.label, b.label) for a, b in combinations(alone, 2)]
 
@@ -44,7 +44,7 @@ def main() -> None:
     experiment = load_experiment("main")
     find = EvaluationData().pairs
     methods = {}
-    for line in gather(experiment, cells_of(experiment, lab, "small", only=ROWS)):
+    for line in gather(experiment, trials_of(experiment, lab, "small", only=ROWS)):
         alone, pairs = pairs_of_seeds(line)
         found = find_differences(pairs, experiment.compare_by, alone, find)
         tested = [one for one in found if one.p_rows is not None]

@@ -10,10 +10,12 @@ from typing import Any
 import yaml
 from scipy.stats import spearmanr
 
-from clusterns.lab.experiment import SMALL
+from clusterns.lab.experiment import BUDGETS
 from clusterns.lab.records import Record
 from clusterns.quickstart.proof import FIGURES
 from record_run import bases_of
+
+SMALL = BUDGETS["small"]
 
 RESULTS = Path(__file__).parents[1] / "results"
 MAIN = RESULTS / "lab" / "main.jsonl"

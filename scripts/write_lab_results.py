@@ -10,10 +10,10 @@ from pathlib import Path
 from clusterns.evaluation.stats import LEVEL
 from clusterns.evaluation.tables import published_rows
 from clusterns.lab.differences import Difference
-from clusterns.lab.engines.driver import duration
+from clusterns.lab.experiment import experiment_names
 from clusterns.lab.figures import draw
-from clusterns.lab.load import experiment_names
-from clusterns.lab.records import Record, cell_name
+from clusterns.lab.launch import duration
+from clusterns.lab.records import Record, recorded_name
 from clusterns.lab.tables import differences_table, p_over_rows, scores_table
 from clusterns.tables import Table
 from lab_findings import budget, clusters, loss, searches, seeds_over_rows
@@ -96,7 +96,7 @@ def in_the_paper(record: Record, one: Difference) -> float | None:
     """The difference that the paper printed, on the same column."""
     table = record.experiment.table
     rows = published_rows(table.published or table.suite or "")
-    beside = {line.label: line.beside for line in record.lines}
+    beside = {line.label: line.paper_row for line in record.lines}
     columns = {value: name for name, value in table.columns.items()}
     by = record.experiment.compare_by
     column = columns.get(by, by.split("/")[-1])
@@ -126,7 +126,7 @@ def the_same(records: list[Record]) -> str:
     named: dict[tuple[frozenset[str], ...], list[str]] = {}
     for record in records:
         cells = {
-            line.label: {one.seed: cell_name(one.result) for one in line.outcomes}
+            line.label: {one.seed: recorded_name(one.result) for one in line.outcomes}
             for line in record.lines
         }
         for one in record.differences:

@@ -124,7 +124,7 @@ REFUSALS = [
     (["data", "fetch", "--sha256", "x"], "--sha256 x"),
     (["lab", "run", "none"], "there is no experiment 'none'"),
     (["lab", "run", "broken.yaml"], "there is no setting 'temperatur'"),
-    (["lab", "run", "main", "--corpus", "corpus.txt", "--only", "None"], "--only None"),
+    (["lab", "run", "main", "--corpus", "corpus.txt", "--row", "None"], "--row None"),
     (["lab", "run", "main", "--corpus", "corpus.txt", "--slurm", "x"], "--slurm x: write KEY=VALUE"),
     (["lab", "run", "main", "--corpus", "corpus.txt", "--on", "moon"], "--on"),
     (["lab", "cell", "empty"], "is no cell of a lab"),

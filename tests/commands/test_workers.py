@@ -59,7 +59,7 @@ def test_a_ray_worker_killed_in_the_middle_changes_nothing(
     assert killed
     out, err = capsys.readouterr()
     assert "3,000 texts in 60 shards" in out
-    assert "share 1 of 2 was lost (exit code -1): handed out again" in err
+    assert "share 1 of 2 was lost with its worker; retrying 2/3" in err
     assert content(tmp_path / "shared") == content(tmp_path / "whole")
     assert not asked.scratch.exists()
 

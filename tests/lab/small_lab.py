@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import yaml
+
+from tests.helpers.commands import Ran, run_cli
 
 
 def fill(folder: Path) -> Path:
@@ -25,7 +26,7 @@ def fill(folder: Path) -> Path:
 
 
 def write(place: Path, base: Path, **more: object) -> Path:
-    """Write an experiment of two cells."""
+    """Write an experiment of two trials."""
     values = {
         "title": "Two methods",
         "corpus": str(place / "corpus.txt"),
@@ -53,13 +54,13 @@ def write(place: Path, base: Path, **more: object) -> Path:
     return file
 
 
-def command(*arguments: object) -> list[str]:
-    """``clusterns lab`` with arguments, in a process of its own."""
-    return [sys.executable, "-m", "clusterns", "lab", *map(str, arguments)]
+def lab(*arguments: object) -> Ran:
+    """Run ``clusterns lab`` in this process; its trials run in processes of their own."""
+    return run_cli("lab", *arguments)
 
 
 def scores(output: Path) -> dict[str, dict[str, float]]:
-    """The values of all cells that have a result."""
+    """The values of all trials that have a result."""
     return {
         file.parent.name: json.loads(file.read_text("utf-8"))["values"]
         for file in sorted(output.glob("cells/*/result.json"))

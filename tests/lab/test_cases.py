@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
 from clusterns.files import read_json, write_json
 from clusterns.lab.cases import CENTRAL, case_tables
-from clusterns.lab.cells import cells_of
-from clusterns.lab.load import load_experiment
-from tests.lab.small_lab import command, fill, write
+from clusterns.lab.experiment import load_experiment
+from clusterns.lab.trial import trials_of
+from tests.lab.small_lab import fill, write
+from tests.lab.small_lab import lab as run_lab
 
 
 def test_clusters_of_every_row_that_has_a_model(tmp_path: Path, tiny_bert: Path) -> None:
     file, lab = write(fill(tmp_path), tiny_bert, cases=2), tmp_path / "lab"
-    subprocess.run(command("run", file, "--output", lab, "--only", "SimCSE"), check=True)
-    cells = cells_of(load_experiment(str(file)), lab, "small")
-    (table,) = case_tables(cells, 2)
+    assert run_lab("run", file, "--output", lab, "--row", "SimCSE").code == 0
+    trials = trials_of(load_experiment(str(file)), lab, "small")
+    (table,) = case_tables(trials, 2)
     assert table.title == "Clusters of SimCSE, seed 1"
     assert len(table.rows) == 2 * CENTRAL
     lines = (tmp_path / "corpus.txt").read_text("utf-8").splitlines()
@@ -25,14 +25,12 @@ def test_clusters_of_every_row_that_has_a_model(tmp_path: Path, tiny_bert: Path)
     sizes = [int(str(row[0])) for _, row in table.rows if row[0] is not None]
     assert len(sizes) == 2
     assert sizes[0] >= sizes[1] > 0
-    shown = subprocess.run(
-        command("table", file, "--lab", lab, "--only", "SimCSE"), check=True, capture_output=True, text=True
-    )  # fmt: skip
-    assert "### Clusters of SimCSE, seed 1" in shown.stdout
-    # A cell without its model, as a record gives it, has nothing to show.
-    (done,) = (cell for cell in cells if cell.is_done)
+    shown = run_lab("table", file, "--lab", lab, "--row", "SimCSE")
+    assert "### Clusters of SimCSE, seed 1" in shown.out
+    # A trial without its model, as a record gives it, has nothing to show.
+    (done,) = (trial for trial in trials if trial.is_done)
     (done.folder / "run").rename(tmp_path / "elsewhere")
-    assert case_tables(cells, 2) == []
+    assert case_tables(trials, 2) == []
     restored = read_json(done.folder / "result.json")
     write_json(done.folder / "result.json", {**restored, "curves": {}})
     assert not done.is_done

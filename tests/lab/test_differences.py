@@ -11,7 +11,7 @@ import pytest
 from clusterns.evaluation.datasets import ScoredPairs
 from clusterns.evaluation.stats import enough_rounds
 from clusterns.lab.differences import find_differences, least_p, permutation_p
-from clusterns.lab.findings import Line, Outcome
+from clusterns.lab.outcomes import Line, Outcome
 from tests.lab.answers import GOLD, PAIRS, keep_answers
 
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from clusterns.lab.drawing import Drawing
-from clusterns.lab.experiment import Experiment, Row, TableDrawing
-from tests.lab.small_lab import command, fill
+from clusterns.lab.experiment import Experiment, Row, TableFigureSpec
+from clusterns.lab.specs import FigureSpec
+from tests.lab.small_lab import fill, lab
 
 PAGE = (Path(__file__).parents[2] / "docs" / "lab.md").read_text("utf-8")
 
 
-def test_the_example_runs_and_is_drawn_as_it_stands(tmp_path: Path, tiny_bert: Path) -> None:
+def test_the_example_runs_and_is_drawn_as_it_stands(
+    tmp_path: Path, tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     fill(tmp_path)
     (example,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
     (tmp_path / "mine.yaml").write_text(example, "utf-8")
@@ -23,11 +25,11 @@ def test_the_example_runs_and_is_drawn_as_it_stands(tmp_path: Path, tiny_bert: P
     base = ["--base", tiny_bert]
 
     def run(*arguments: object) -> str:
-        done = subprocess.run(command(*arguments), cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        done = lab(*arguments)
+        assert done.code == 0, done.err
+        return done.out
 
-    assert "6 of 6 cells have a result in runs/lab" in run("run", "mine.yaml", *base)
+    assert "6 of 6 trials have a result in runs/lab" in run("run", "mine.yaml", *base)
     table = run("table", "mine.yaml", *base)
     assert table.count(" ± ") >= 3
     assert "| ClusterNS, crops over SimCSE, crops |" in table
@@ -37,7 +39,7 @@ def test_the_example_runs_and_is_drawn_as_it_stands(tmp_path: Path, tiny_bert: P
     assert found == {"mine.svg", "mine.png", "mine-curves.svg", "mine-curves.png"}
 
 
-@pytest.mark.parametrize("kind", [Experiment, Row, TableDrawing, Drawing])
+@pytest.mark.parametrize("kind", [Experiment, Row, TableFigureSpec, FigureSpec])
 def test_every_key_is_named(kind: type[Experiment]) -> None:
     missing = [key for key in kind.model_fields if not re.search(rf"[`.]{key}`", PAGE)]
     assert missing == []

@@ -12,13 +12,11 @@ import yaml
 from clusterns.errors import UserError
 from clusterns.evaluation.catalog import SUITES
 from clusterns.files import write_json
-from clusterns.lab.cells import cells_of, find_corpus
-from clusterns.lab.engines.local import Local
-from clusterns.lab.experiment import BUDGETS, SMALL, Experiment
-from clusterns.lab.findings import gather
-from clusterns.lab.load import experiment_names, load_experiment
-from clusterns.lab.run import run_cells
+from clusterns.lab.experiment import BUDGETS, Experiment, experiment_names, load_experiment
+from clusterns.lab.launchers import OnThisMachine
+from clusterns.lab.outcomes import gather
 from clusterns.lab.tables import scores_table
+from clusterns.lab.trial import find_corpus, run_trials, trials_of
 
 DIAGNOSTICS = {
     "positive_similarity", "negative_similarity", "hard_negative_similarity",
@@ -47,9 +45,9 @@ def corpus(tmp_path: Path) -> str:
 @pytest.mark.parametrize("name", experiment_names())
 def test_every_cell_of_the_package_has_settings_that_hold(name, budget, corpus, tmp_path):
     experiment = load_experiment(name)
-    cells = cells_of(experiment, tmp_path, budget, corpus=corpus)
-    assert {cell.line for cell in cells} == {label for label, _, _ in experiment.lines()}
-    assert all(cell.seed > 0 for cell in cells)  # 0 is for a search
+    trials = trials_of(experiment, tmp_path, budget, corpus=corpus)
+    assert {trial.line for trial in trials} == {label for label, _, _ in experiment.lines()}
+    assert all(trial.seed > 0 for trial in trials)  # 0 is for a search
 
 
 @pytest.mark.parametrize("name", experiment_names())
@@ -83,11 +81,11 @@ def test_what_a_table_or_a_figure_shows_is_made_by_its_cells(name):
 @pytest.mark.parametrize("name", experiment_names())
 def test_every_row_of_the_paper_that_is_named_is_there_with_a_column(name):
     experiment = load_experiment(name)
-    lines = gather(experiment, cells_of(experiment, Path(), "small", corpus="some/text"))
+    lines = gather(experiment, trials_of(experiment, Path(), "small", corpus="some/text"))
     table = scores_table(experiment, lines)  # refuses names that the paper has not
-    papers = [cells for label, cells in table.rows if label.endswith("(paper)")]
-    assert len(papers) == sum(line.beside is not None for line in lines)
-    assert all(any(cells) for cells in papers)
+    papers = [trials for label, trials in table.rows if label.endswith("(paper)")]
+    assert len(papers) == sum(line.paper_row is not None for line in lines)
+    assert all(any(trials) for trials in papers)
 
 
 def test_the_small_budget_is_below_what_a_file_says_and_the_paper_s_has_none_of_it():
@@ -105,7 +103,7 @@ def test_the_small_budget_is_below_what_a_file_says_and_the_paper_s_has_none_of_
     experiment = Experiment.model_validate(values)
     row = experiment.rows["A"]
     assert experiment.changes("small", row, {}) == {
-        **SMALL, "max_steps": 7, "method": "simcse", "heldout": 1, "learning_rate": 1e-3,
+        **BUDGETS["small"], "max_steps": 7, "method": "simcse", "heldout": 1, "learning_rate": 1e-3,
     }  # fmt: skip
     assert experiment.changes("paper", row, {}) == {
         "max_steps": 7, "method": "simcse", "recipe": "simcse-bert-base",
@@ -114,32 +112,32 @@ def test_the_small_budget_is_below_what_a_file_says_and_the_paper_s_has_none_of_
 
 def test_a_grid_gives_every_row_each_value(tmp_path, corpus):
     grid = {"temperature": [0.05, 0.1]}
-    cells = cells_of(
+    trials = trials_of(
         load_experiment(own(tmp_path, grid=grid, seeds=2)), tmp_path, "small", corpus=corpus
     )
-    assert [(cell.line, cell.seed, cell.changes["temperature"]) for cell in cells[:4]] == [
+    assert [(trial.line, trial.seed, trial.changes["temperature"]) for trial in trials[:4]] == [
         ("A, temperature 0.05", 1, 0.05),
         ("A, temperature 0.1", 1, 0.1),
         ("B, temperature 0.05", 1, 0.05),
         ("B, temperature 0.1", 1, 0.1),
     ]
-    assert [cell.seed for cell in cells] == [1] * 4 + [2] * 4
-    assert len({cell.folder for cell in cells}) == 8
+    assert [trial.seed for trial in trials] == [1] * 4 + [2] * 4
+    assert len({trial.folder for trial in trials}) == 8
 
 
 def test_so_many_seeds_for_all_rows_but_those_without_chance(tmp_path, corpus):
     rows = {**ROWS, "Fixed": {"settings": {"method": "average"}, "seeds": 1}}
     experiment = load_experiment(own(tmp_path, rows=rows))
-    cells = cells_of(experiment, tmp_path, "small", corpus=corpus, seeds=4)
-    assert sorted(cell.line for cell in cells) == ["A"] * 4 + ["B"] * 4 + ["Fixed"]
+    trials = trials_of(experiment, tmp_path, "small", corpus=corpus, seeds=4)
+    assert sorted(trial.line for trial in trials) == ["A"] * 4 + ["B"] * 4 + ["Fixed"]
 
 
 def test_a_cell_is_the_same_in_two_experiments_and_another_where_anything_differs(tmp_path, corpus):
     def folders(**options):
         values = {key: options.pop(key) for key in ("rows", "small") if key in options}
         experiment = load_experiment(own(tmp_path, seeds=1, **values))
-        cells = cells_of(experiment, tmp_path, "small", **{"corpus": corpus, **options})
-        return [cell.folder.name for cell in cells]
+        trials = trials_of(experiment, tmp_path, "small", **{"corpus": corpus, **options})
+        return [trial.folder.name for trial in trials]
 
     first = folders()
     renamed = {"Other": ROWS["A"], "B": ROWS["B"]}
@@ -176,16 +174,16 @@ def test_a_cell_is_the_same_in_two_experiments_and_another_where_anything_differ
 
 def test_a_cell_is_done_where_it_was_judged_as_often_as_is_asked(tmp_path, corpus):
     experiment = load_experiment(own(tmp_path, seeds=1, evaluate=["clustering"], kmeans_seeds=10))
-    cell, *_ = cells_of(experiment, tmp_path, "small", corpus=corpus)
+    trial, *_ = trials_of(experiment, tmp_path, "small", corpus=corpus)
     suites = {"clustering": {"settings": {"kmeans_seeds": 10}}, "sts": {"settings": {}}}
-    write_json(cell.folder / "result.json", {"suites": suites})
-    assert cell.is_done
-    assert not replace(cell, kmeans_seeds=50).is_done
-    assert replace(cell, kmeans_seeds=50, suites=("sts",)).is_done
-    assert not replace(cell, suites=("clustering", "transfer")).is_done
-    (cell.folder / "result.json").write_text("{")
+    write_json(trial.folder / "result.json", {"suites": suites})
+    assert trial.is_done
+    assert not replace(trial, kmeans_seeds=50).is_done
+    assert replace(trial, kmeans_seeds=50, suites=("sts",)).is_done
+    assert not replace(trial, suites=("clustering", "transfer")).is_done
+    (trial.folder / "result.json").write_text("{")
     with pytest.raises(UserError, match="is broken: remove it"):
-        _ = cell.is_done
+        _ = trial.is_done
 
 
 def test_a_row_with_nothing_behind_its_name_is_the_recipe_as_it_is(tmp_path):
@@ -206,8 +204,8 @@ def test_weights_tell_bases_apart_not_their_names(tmp_path, corpus):
         folder = tmp_path / place
         folder.mkdir(parents=True)
         (folder / "model.safetensors").write_bytes(weights)
-        cells = cells_of(experiment, tmp_path, "small", corpus=corpus, base=str(folder))
-        names.append(cells[0].folder.name)
+        trials = trials_of(experiment, tmp_path, "small", corpus=corpus, base=str(folder))
+        names.append(trials[0].folder.name)
     assert names[0] == names[2] != names[1]
 
 
@@ -251,8 +249,8 @@ def test_weights_tell_bases_apart_not_their_names(tmp_path, corpus):
         ({"figures": {"x": {"kind": "dots", "values": ["a"]}}}, "figures.x: there is no value 'a'"),
         ({"table": {"suite": "sts", "published": "nope"}}, "there is no table 'nope' of the paper"),
         (
-            {"rows": {"A": {"beside": "NoSuch"}}},
-            "rows.A.beside: the paper's table has no row 'NoSuch'",
+            {"rows": {"A": {"paper_row": "NoSuch"}}},
+            "rows.A.paper_row: the paper's table has no row 'NoSuch'",
         ),
     ],
 )
@@ -275,24 +273,24 @@ def test_a_mistake_is_one_sentence(values, says, tmp_path):
 def test_settings_that_do_not_hold_are_refused_with_their_row(settings, says, tmp_path, corpus):
     experiment = load_experiment(own(tmp_path, rows={"A": {"settings": settings}}))
     with pytest.raises(UserError) as error:
-        cells_of(experiment, tmp_path, "small", corpus=corpus)
+        trials_of(experiment, tmp_path, "small", corpus=corpus)
     assert says in str(error.value)
 
 
 def test_rows_that_are_not_there_cannot_be_chosen(tmp_path, corpus):
     experiment = load_experiment(own(tmp_path))
-    cells = cells_of(experiment, tmp_path, "small", corpus=corpus, only=["B"])
-    assert {cell.line for cell in cells} == {"B"}
-    with pytest.raises(UserError, match="--only C: there is no such row; there are A, B"):
-        cells_of(experiment, tmp_path, "small", corpus=corpus, only=["C"])
+    trials = trials_of(experiment, tmp_path, "small", corpus=corpus, only=["B"])
+    assert {trial.line for trial in trials} == {"B"}
+    with pytest.raises(UserError, match="--row C: there is no such row; choose from A, B"):
+        trials_of(experiment, tmp_path, "small", corpus=corpus, only=["C"])
 
 
 def test_wikipedia_is_in_the_folder_of_the_data(tmp_path, monkeypatch):
     monkeypatch.setenv("CLUSTERNS_DATA", str(tmp_path))
-    without = cells_of(load_experiment(own(tmp_path)), tmp_path, "small")
-    assert {cell.corpus for cell in without} == {"wikipedia"}
+    without = trials_of(load_experiment(own(tmp_path)), tmp_path, "small")
+    assert {trial.corpus for trial in without} == {"wikipedia"}
     with pytest.raises(UserError, match="--corpus"):
-        run_cells(without, Local(), 1)
+        run_trials(without, OnThisMachine(), 1)
     assert not list(tmp_path.glob("cells/*"))  # nothing is handed out
     (tmp_path / "wiki").mkdir()
     (tmp_path / "wiki" / "enwiki_1m.txt.xz").write_text("")
@@ -304,18 +302,18 @@ def test_records_are_read_where_their_text_is_not(tmp_path, monkeypatch, shared_
     names = []
     for folder in (shared_data, tmp_path / "none"):
         monkeypatch.setenv("CLUSTERNS_DATA", str(folder))
-        cells = cells_of(load_experiment(own(tmp_path)), tmp_path, "small")
-        names.append([cell.folder.name for cell in cells])
+        trials = trials_of(load_experiment(own(tmp_path)), tmp_path, "small")
+        names.append([trial.folder.name for trial in trials])
     assert names[0] == names[1]
 
 
 def test_a_text_or_a_base_that_is_not_there_is_refused_before_any_cell(tmp_path, corpus):
     experiment = load_experiment(own(tmp_path, corpus="nothere.txt"))
     with pytest.raises(UserError, match="there is no file or folder nothere.txt"):
-        run_cells(cells_of(experiment, tmp_path, "small"), Local(), 1)
-    cells = cells_of(experiment, tmp_path, "small", corpus=corpus, base="/no/where")
-    with pytest.raises(UserError, match="base '/no/where' is neither"):
-        run_cells(cells, Local(), 1)
+        run_trials(trials_of(experiment, tmp_path, "small"), OnThisMachine(), 1)
+    trials = trials_of(experiment, tmp_path, "small", corpus=corpus, base="/no/where")
+    with pytest.raises(UserError, match="base '/no/where' is not a folder"):
+        run_trials(trials, OnThisMachine(), 1)
     assert not list(tmp_path.glob("cells/*"))
 
 

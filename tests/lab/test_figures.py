@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from clusterns.lab.drawing import Drawing
 from clusterns.lab.figures import draw
-from clusterns.lab.findings import Line, Outcome
+from clusterns.lab.outcomes import Line, Outcome
+from clusterns.lab.specs import FigureSpec
 
 
 def outcome(seed: int, shift: float = 0.0) -> Outcome:
@@ -51,7 +51,7 @@ SAYS = {
 
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_a_figure_shows_its_rows_and_is_the_same_each_time(name: str, tmp_path: Path) -> None:
-    drawing = Drawing.model_validate(DRAWINGS[name])
+    drawing = FigureSpec.model_validate(DRAWINGS[name])
     first = draw(name, drawing, LINES, tmp_path / "a")
     second = draw(name, drawing, LINES, tmp_path / "b")
     assert [path.name for path in first] == [f"{name}.svg", f"{name}.png"]
@@ -65,7 +65,7 @@ def test_a_figure_shows_its_rows_and_is_the_same_each_time(name: str, tmp_path: 
 
 def test_another_spread_is_another_picture(tmp_path: Path) -> None:
     for name, values in DRAWINGS.items():
-        drawing = Drawing.model_validate(values)
+        drawing = FigureSpec.model_validate(values)
         (wide, _) = draw(name, drawing, LINES, tmp_path / "wide")
         same = [Line(x.label, x.row, x.point, outcomes=x.outcomes[:1]) for x in LINES]
         (narrow, _) = draw(name, drawing, same, tmp_path / "narrow")
@@ -76,7 +76,7 @@ def test_a_legend_stays_inside_its_picture(tmp_path: Path) -> None:
     keys = [f"a_rather_long_name_of_a_value_{n}" for n in range(5)]
     curves = {key: [(0, 1.0), (5, 2.0)] for key in keys}
     lines = [Line("A", "A", outcomes=[Outcome(1, {"values": {}}, curves)])]
-    drawing = Drawing.model_validate({"kind": "curves", "values": keys})
+    drawing = FigureSpec.model_validate({"kind": "curves", "values": keys})
     (svg,) = draw("long", drawing, lines, tmp_path, ("svg",))
     root = ElementTree.parse(svg).getroot()
     width = float(root.attrib["viewBox"].split()[2])
@@ -90,10 +90,10 @@ def test_a_legend_stays_inside_its_picture(tmp_path: Path) -> None:
 def test_only_the_rows_that_are_asked_for_and_nothing_where_there_is_nothing(
     tmp_path: Path,
 ) -> None:
-    only = Drawing.model_validate({**DRAWINGS["dots"], "rows": ["Level"]})
+    only = FigureSpec.model_validate({**DRAWINGS["dots"], "rows": ["Level"]})
     svg = draw("dots", only, LINES, tmp_path)[0].read_text("utf-8")
     assert "Level" in svg
     assert "Ours" not in svg
     for values in DRAWINGS.values():
-        assert draw("none", Drawing.model_validate(values), [Line("A", "A")], tmp_path) == []
+        assert draw("none", FigureSpec.model_validate(values), [Line("A", "A")], tmp_path) == []
     assert not list(tmp_path.glob("none*"))

@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 from clusterns.lab import identity
-from clusterns.lab.cells import cells_of, make_cell
-from clusterns.lab.experiment import SMALL
-from clusterns.lab.findings import gather
+from clusterns.lab.experiment import BUDGETS
 from clusterns.lab.identity import (
     content_identity,
     current_keys,
@@ -20,9 +18,11 @@ from clusterns.lab.identity import (
     superseded,
     trial_name,
 )
-from clusterns.lab.records import Record, cell_name, early_name
+from clusterns.lab.outcomes import gather
+from clusterns.lab.records import Record, early_name, recorded_name
 from clusterns.lab.restore import restore
 from clusterns.lab.tables import scores_table
+from clusterns.lab.trial import make_trial, trials_of
 from clusterns.methods.clusterns import ClusterNS
 from clusterns.methods.registry import all_fields, get_part
 from clusterns.training.recipe import load_recipe
@@ -39,7 +39,7 @@ REVISED = {"ablations": {"Random clusters"}, "main": {"ESimCSE", "DCLR"}}
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("restored")
-    assert restore([RECORDS], folder).cells == 84  # distinct ones; experiments share trials
+    assert restore([RECORDS], folder).trials == 84  # distinct ones; experiments share trials
     return folder
 
 
@@ -49,10 +49,10 @@ def test_every_trial_on_record_is_found_in_a_lab_that_was_restored(name: str, la
     record = Record.read(RECORDS / f"{name}.jsonl")
     recorded = {(x.label, one.seed): one.result for x in record.lines for one in x.outcomes}
     assert len(recorded) == COUNTS[name]
-    names = {key: cell_name(result) for key, result in recorded.items()}
+    names = {key: recorded_name(result) for key, result in recorded.items()}
     assert len(set(names.values())) == COUNTS[name]
     assert all((lab / "cells" / each / "result.json").is_file() for each in names.values())
-    trials = cells_of(record.experiment, lab, record.budget)
+    trials = trials_of(record.experiment, lab, record.budget)
     found = {(each.line, each.seed): each.folder.name for each in trials if each.is_done}
     old = {key for key, result in recorded.items() if superseded(result)}
     assert found == {key: each for key, each in names.items() if key not in old}
@@ -64,8 +64,14 @@ def test_an_early_record_has_its_name_from_its_settings_and_its_answers_by_the_e
     line = next(line for line in record.lines if line.label == "ClusterNS, crops")
     first = line.outcomes[0].result
     assert early_name(first) == "clusterns-1-5c1aa6f77d"
-    changes = {**SMALL, "method": "clusterns", "positives": "crop", "dropout": 0.0, "seed": 1}
-    assert cell_name(first) == make_cell("A", changes, "wikipedia", Path()).folder.name
+    changes = {
+        **BUDGETS["small"],
+        "method": "clusterns",
+        "positives": "crop",
+        "dropout": 0.0,
+        "seed": 1,
+    }
+    assert recorded_name(first) == make_trial("A", changes, "wikipedia", Path()).folder.name
 
 
 def test_every_key_of_a_recipe_has_a_frozen_default() -> None:
@@ -113,7 +119,7 @@ def test_a_superseded_revision_is_told_and_never_taken_for_a_current_one(
 ) -> None:
     record = Record.read(RECORDS / "similarity.jsonl")
     before = {
-        trial.folder.name: trial for trial in cells_of(record.experiment, tmp_path, record.budget)
+        trial.folder.name: trial for trial in trials_of(record.experiment, tmp_path, record.budget)
     }
     part = next(name for name in ClusterNS.parts)
     monkeypatch.setattr(get_part(part), "revision", 3)
@@ -121,7 +127,7 @@ def test_a_superseded_revision_is_told_and_never_taken_for_a_current_one(
     ours = [name for name, trial in before.items() if trial.changes["method"] == "clusterns"]
     assert {each.split(":")[0] for each in told.superseded} == set(ours)
     assert f"part {part} (revision 1, now 3)" in told.superseded[0]
-    trials = cells_of(record.experiment, tmp_path, record.budget)
+    trials = trials_of(record.experiment, tmp_path, record.budget)
     assert {t.folder.name for t in trials if t.is_done} == set(before) - set(ours)
     assert all(
         t.identity["revisions"] == {f"part {part}": 3}

@@ -10,7 +10,7 @@ from clusterns.errors import UserError
 from clusterns.lab.differences import Difference
 from clusterns.lab.experiment import Experiment
 from clusterns.lab.figures import draw
-from clusterns.lab.findings import Line, Outcome
+from clusterns.lab.outcomes import Line, Outcome
 from clusterns.lab.records import Record, without_folders
 from clusterns.lab.tables import differences_table, scores_table
 
@@ -60,7 +60,7 @@ def test_the_same_tables_and_figures_and_no_paths(tmp_path: Path) -> None:
     assert "Missing: A, sigma 0.2, seed 2: the disk is full." in tables[1]
     first, second = ((tmp_path / n / "f.svg").read_bytes() for n in ("1", "2"))
     assert first == second
-    assert read.lines[1].beside == "SimCSE-BERT-base"
+    assert read.lines[1].paper_row == "SimCSE-BERT-base"
     again = read.write(tmp_path / "again")
     assert Record.read(again) == Record.read(path)
 
@@ -76,5 +76,5 @@ def test_what_is_no_record_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "mine.jsonl"
     for text in ("", "{}", "no json"):
         file.write_text(text)
-        with pytest.raises(UserError, match="is no record of an experiment"):
+        with pytest.raises(UserError, match="is not a record of an experiment"):
             Record.read(file)

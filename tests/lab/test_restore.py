@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from clusterns.api.lab import run_cell
+from clusterns.api.lab import run_trial
 from clusterns.errors import UserError
 from clusterns.evaluation.datasets import ScoredPairs
 from clusterns.evaluation.results import (
@@ -24,17 +23,16 @@ from clusterns.evaluation.results import (
     write_items,
 )
 from clusterns.files import read_json, write_json
-from clusterns.lab.cells import Cell, cells_of
 from clusterns.lab.differences import Difference, find_differences
-from clusterns.lab.experiment import Experiment
-from clusterns.lab.findings import Line, gather
-from clusterns.lab.load import load_experiment
-from clusterns.lab.records import Record, answers_file
+from clusterns.lab.experiment import Experiment, load_experiment
+from clusterns.lab.outcomes import Line, gather
+from clusterns.lab.records import Record, predictions_file
 from clusterns.lab.restore import Restored, restore
 from clusterns.lab.tables import differences_table, scores_table
+from clusterns.lab.trial import Trial, trials_of
 from clusterns.training.folder import RunFolder
 from tests.lab.answers import PAIRS, keep_answers
-from tests.lab.small_lab import command, fill, scores, write
+from tests.lab.small_lab import fill, lab, scores, write
 
 RESULT = {
     "metric": "STS-B_spearman", "processor_seconds": 3.0, "settings": {"method": "simcse"},
@@ -49,22 +47,22 @@ def experiment(tmp_path: Path) -> Experiment:
 
 
 @pytest.fixture
-def cells(tmp_path: Path, experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> list[Cell]:
+def trials(tmp_path: Path, experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> list[Trial]:
     """Cells as they are after they have run, with answers row by row."""
     monkeypatch.setattr("clusterns.lab.identity.identity_of_base", lambda base: "a base")
-    found = cells_of(experiment, tmp_path / "lab", "small")
-    for number, cell in enumerate(found):
-        value = keep_answers(cell.folder / "run", cell.line, cell.seed, 1.0 + number)
+    found = trials_of(experiment, tmp_path / "lab", "small")
+    for number, trial in enumerate(found):
+        value = keep_answers(trial.folder / "run", trial.line, trial.seed, 1.0 + number)
         sets = {"STS12": asdict(SetResult(value, "Spearman", 300, 0, digest=PAIRS.digest))}
-        (cell.folder / "run" / "metrics.jsonl").write_text('{"step": 5, "loss": 1.5}\n')
-        (cell.folder / "run" / "recipe.yaml").write_text("temperature: 0.05\n")
+        (trial.folder / "run" / "metrics.jsonl").write_text('{"step": 5, "loss": 1.5}\n')
+        (trial.folder / "run" / "recipe.yaml").write_text("temperature: 0.05\n")
         result = {
-            **RESULT, "name": cell.folder.name, "identity": cell.identity,
-            "corpus": cell.corpus, "suites": {"sts": {"sets": sets, "settings": {}, "seconds": 1.0}},
+            **RESULT, "name": trial.folder.name, "identity": trial.identity,
+            "corpus": trial.corpus, "suites": {"sts": {"sets": sets, "settings": {}, "seconds": 1.0}},
             "values": {"dev": value, "base": 1.0, "sts/Avg.": value},
         }  # fmt: skip
-        result["record"] = {"command": ["clusterns", "lab", "cell", str(cell.folder)]}
-        write_json(cell.folder / "result.json", result)
+        result["record"] = {"command": ["clusterns", "lab", "cell", str(trial.folder)]}
+        write_json(trial.folder / "result.json", result)
     return found
 
 
@@ -77,17 +75,17 @@ def differences(experiment: Experiment, lines: list[Line]) -> list[Difference]:
 
 
 def test_tables_tests_and_records_are_those_of_the_lab_that_ran(
-    tmp_path: Path, experiment: Experiment, cells: list[Cell]
+    tmp_path: Path, experiment: Experiment, trials: list[Trial]
 ) -> None:
-    lines = gather(experiment, cells)
+    lines = gather(experiment, trials)
     tested = differences(experiment, lines)
     assert tested[0].p_rows is not None
     assert tested[0].seeds_rows == 2
     kept = Record("mine", "small", experiment, lines, tested).write(tmp_path / "records")
     told = restore([kept], tmp_path / "other")
-    assert (told.cells, told.there, told.without_answers) == (4, 0, 0)
-    again = cells_of(experiment, tmp_path / "other", "small")
-    assert all(cell.is_done for cell in again)
+    assert (told.trials, told.there, told.without_predictions) == (4, 0, 0)
+    again = trials_of(experiment, tmp_path / "other", "small")
+    assert all(trial.is_done for trial in again)
     restored = gather(experiment, again)
     assert scores_table(experiment, restored).markdown() == (
         scores_table(experiment, lines).markdown()
@@ -103,14 +101,14 @@ def test_tables_tests_and_records_are_those_of_the_lab_that_ran(
 
 
 def test_what_has_no_answers_is_left_out_of_the_tests_over_rows(
-    tmp_path: Path, experiment: Experiment, cells: list[Cell]
+    tmp_path: Path, experiment: Experiment, trials: list[Trial]
 ) -> None:
-    lines = gather(experiment, cells)
+    lines = gather(experiment, trials)
     kept = Record("mine", "small", experiment, lines, []).write(tmp_path / "records")
-    first = next(cell for cell in cells if cell.seed == 1)
+    first = next(trial for trial in trials if trial.seed == 1)
     (kept.parent / "answers" / f"{first.folder.name}.npz").unlink()
-    assert restore([kept], tmp_path / "other").without_answers == 1
-    restored = gather(experiment, cells_of(experiment, tmp_path / "other", "small"))
+    assert restore([kept], tmp_path / "other").without_predictions == 1
+    restored = gather(experiment, trials_of(experiment, tmp_path / "other", "small"))
     (one,) = differences(experiment, restored)
     assert (one.seeds, one.seeds_rows) == (2, 1)
     assert "fewer seeds are at hand for ClusterNS over SimCSE (of 1)" in (
@@ -119,11 +117,11 @@ def test_what_has_no_answers_is_left_out_of_the_tests_over_rows(
 
 
 def test_answers_of_two_records_of_a_cell_stand_side_by_side(
-    tmp_path: Path, experiment: Experiment, cells: list[Cell]
+    tmp_path: Path, experiment: Experiment, trials: list[Trial]
 ) -> None:
-    kept = Record("mine", "small", experiment, gather(experiment, cells), [])
+    kept = Record("mine", "small", experiment, gather(experiment, trials), [])
     kept.write(tmp_path / "records")
-    file = answers_file(tmp_path / "records", cells[0].result)
+    file = predictions_file(tmp_path / "records", trials[0].result)
     own = read_items(file)
     write_items(file, {"transfer/MR": np.ones(3)})
     kept.write(tmp_path / "records")
@@ -131,38 +129,35 @@ def test_answers_of_two_records_of_a_cell_stand_side_by_side(
 
 
 def test_of_two_records_the_one_with_more_counts_and_completes_what_is_there(
-    tmp_path: Path, experiment: Experiment, cells: list[Cell]
+    tmp_path: Path, experiment: Experiment, trials: list[Trial]
 ) -> None:
-    kept = Record("mine", "small", experiment, gather(experiment, cells), [])
+    kept = Record("mine", "small", experiment, gather(experiment, trials), [])
     whole, bare = kept.write(tmp_path / "a"), kept.write(tmp_path / "b")
     for file in bare.parent.glob("answers/*"):
         file.unlink()
-    assert restore([bare], tmp_path / "other").without_answers == 4
+    assert restore([bare], tmp_path / "other").without_predictions == 4
     assert restore([whole, bare], tmp_path / "other") == Restored(4, 0, 0)
     assert restore([whole, bare], tmp_path / "other") == Restored(0, 4, 0)
     # What has run is left alone.
-    before = {cell.name: cell.result for cell in cells}
+    before = {trial.name: trial.result for trial in trials}
     assert restore([whole], tmp_path / "lab") == Restored(0, 4, 0)
-    assert {cell.name: cell.result for cell in cells} == before
+    assert {trial.name: trial.result for trial in trials} == before
 
 
 def test_what_holds_no_records_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no records"):
         restore([tmp_path], tmp_path / "lab")
-    done = subprocess.run(
-        command("restore", tmp_path / "none.jsonl", "--lab", tmp_path / "lab"),
-        capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 2
-    assert "cannot read the record" in done.stderr
+    done = lab("restore", tmp_path / "none.jsonl", "--lab", tmp_path / "lab")
+    assert done.code == 2
+    assert "cannot read the record" in done.err
     assert not (tmp_path / "lab").exists()
 
 
 @pytest.mark.parametrize(
     ("key", "value", "said"),
     [
-        ("name", "a/..", "no name of a cell"),
-        ("name", "", "no name of a cell"),
+        ("name", "a/..", "not the name of a trial"),
+        ("name", "", "not the name of a trial"),
         ("name", ["a"], "is not whole"),
         ("suites", None, "is not whole"),
         ("suites", {"sts": {}}, "is not whole: 'sets'"),
@@ -171,13 +166,13 @@ def test_what_holds_no_records_is_refused(tmp_path: Path) -> None:
         ("values", {"sts/Avg.": "high"}, "is not whole: sts/Avg. is 'high'"),
         ("run", [], "is not whole: run is"),
         ("suites", {"sts": {"sets": {"STS12": {}}, "settings": {}, "seconds": 1.0}}, "'value'"),
-        ("line", "Nobody", "it has cells of no line: Nobody"),
+        ("line", "Nobody", "it has trials without a line: Nobody"),
     ],
 )
 def test_a_cell_that_is_not_whole_is_refused_and_nothing_is_written(
-    tmp_path: Path, experiment: Experiment, cells: list[Cell], key: str, value: Any, said: str
+    tmp_path: Path, experiment: Experiment, trials: list[Trial], key: str, value: Any, said: str
 ) -> None:
-    kept = Record("mine", "small", experiment, gather(experiment, cells), [])
+    kept = Record("mine", "small", experiment, gather(experiment, trials), [])
     path = kept.write(tmp_path / "records")
     head, *lines = path.read_text("utf-8").splitlines()
     last = json.loads(lines[-1])
@@ -192,27 +187,27 @@ def test_a_cell_that_is_not_whole_is_refused_and_nothing_is_written(
 
 
 def test_a_record_that_was_cut_off_is_refused(
-    tmp_path: Path, experiment: Experiment, cells: list[Cell]
+    tmp_path: Path, experiment: Experiment, trials: list[Trial]
 ) -> None:
-    kept = Record("mine", "small", experiment, gather(experiment, cells), [])
+    kept = Record("mine", "small", experiment, gather(experiment, trials), [])
     path = kept.write(tmp_path / "records")
     lines = path.read_text("utf-8").splitlines()
     path.write_text("\n".join(lines[:-1]), "utf-8")
-    with pytest.raises(UserError, match="it has 3 of 4 cells"):
+    with pytest.raises(UserError, match="it has 3 of 4 trials"):
         restore([path], tmp_path / "other")
     path.write_text("\n".join(lines), "utf-8")
     file = sorted(path.parent.glob("answers/*"))[-1]
     write_items(file, {key: rows[:10] for key, rows in read_items(file).items()})
-    with pytest.raises(UserError, match="has 10 answers to the 300 rows of STS12"):
+    with pytest.raises(UserError, match="has 10 predictions for the 300 rows of STS12"):
         restore([path], tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
 
 @pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b[: len(b) // 2], lambda b: b"no zip"])
 def test_damaged_answers_are_refused_and_nothing_is_written(
-    tmp_path: Path, experiment: Experiment, cells: list[Cell], damage: Callable[[bytes], bytes]
+    tmp_path: Path, experiment: Experiment, trials: list[Trial], damage: Callable[[bytes], bytes]
 ) -> None:
-    kept = Record("mine", "small", experiment, gather(experiment, cells), [])
+    kept = Record("mine", "small", experiment, gather(experiment, trials), [])
     path = kept.write(tmp_path / "records")
     file = sorted(path.parent.glob("answers/*"))[-1]
     file.write_bytes(damage(file.read_bytes()))
@@ -224,21 +219,21 @@ def test_damaged_answers_are_refused_and_nothing_is_written(
 def test_only_what_a_record_lacks_is_run(tmp_path: Path, tiny_bert: Path) -> None:
     file = write(fill(tmp_path), tiny_bert)
     first, second = tmp_path / "first", tmp_path / "second"
-    subprocess.run(command("run", file, "--output", first, "--only", "SimCSE"), check=True)
+    assert lab("run", file, "--output", first, "--row", "SimCSE").code == 0
     experiment = load_experiment(str(file))
-    lines = gather(experiment, cells_of(experiment, first, "small"))
+    lines = gather(experiment, trials_of(experiment, first, "small"))
     kept = Record("mine", "small", experiment, lines, []).write(tmp_path / "records")
-    subprocess.run(command("restore", kept, "--lab", second), check=True)
-    subprocess.run(command("run", file, "--output", second), check=True)
+    assert lab("restore", kept, "--lab", second).code == 0
+    assert lab("run", file, "--output", second).code == 0
     assert len(scores(second)) == 2
     assert scores(first).items() <= scores(second).items()
     ran = {path.parent.name for path in second.glob("cells/*/run")}
     assert [name.split("-")[0] for name in ran] == ["clusterns"]
-    # A restored cell that is asked for more than it has is trained, and is what it was.
+    # A restored trial that is asked for more than it has is trained, and is what it was.
     (name,) = scores(first)
     order = read_json(first / "cells" / name / "cell.json")
     write_json(second / "cells" / name / "cell.json", order)
-    subprocess.run(command("cell", second / "cells" / name), check=True)
+    assert lab("trial", second / "cells" / name).code == 0
     assert (second / "cells" / name / "run" / "model").is_dir()
     assert scores(second)[name] == scores(first)[name]
 
@@ -274,10 +269,10 @@ def test_a_restored_cell_is_judged_anew_with_its_run(
     }
     write_json(folder / "cell.json", order)
     write_json(folder / "result.json", {"suites": {"sts": {}}, "curves": {}})
-    run_cell(folder)
+    run_trial(folder)
     assert asked == ["sts", "geometry"]
     # Now it has run here: what it was judged on stays, and only more is asked for.
     asked.clear()
-    run_cell(folder)
+    run_trial(folder)
     assert asked == ["geometry"]
     assert set(read_json(folder / "result.json")["suites"]) == {"sts", "geometry"}

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,18 +12,14 @@ import pytest
 
 from clusterns.errors import UserError
 from clusterns.files import write_json
-from clusterns.lab.cells import Cell
+from clusterns.lab.search import Range, Search, space_of
+from clusterns.lab.trial import Trial
 from clusterns.methods.registry import get_method, method_names
 from clusterns.training.recipe import load_recipe
-from tests.lab.small_lab import command, fill
+from tests.helpers.commands import start_cli
+from tests.lab.small_lab import fill, lab
 
 pytest.importorskip("optuna", reason="needs Optuna: pip install 'clusterns[search]'")
-
-from optuna.trial import TrialState
-
-from clusterns.lab.search.journal import JOURNAL, cut_unfinished_line, opened
-from clusterns.lab.search.search import Search, finished
-from clusterns.lab.search.space import Range, space_of
 
 SPACE: dict[str, Any] = {"sigma": Range(low=0.0, high=1.0), "clusters": [4, 8]}
 FIRST = {"sigma": 0.4, "clusters": 4}
@@ -39,22 +32,24 @@ class Killed(BaseException):
 def make(folder: Path, tried: list[dict[str, Any]], die_at: int | None = None) -> Search:
     """A search of the sigma nearest to 0.7, which breaks at 8 clusters and sigma above 0.9."""
 
-    def cell_of(values: Mapping[str, Any]) -> Cell:
+    def trial_of(values: Mapping[str, Any]) -> Trial:
         name = f"{values['sigma']}-{values['clusters']}"
-        return Cell("x", 0, "default", dict(values), "text", (), 1, folder / "cells" / name)
+        return Trial(
+            "x", 0, "default", dict(values), "text", (), 1, folder / "cells" / name, identity={}
+        )
 
-    def run(cell: Cell) -> str | None:
-        tried.append(dict(cell.changes))
+    def run(trial: Trial) -> str | None:
+        tried.append(dict(trial.changes))
         if die_at is not None and len(tried) == die_at:
             raise Killed
-        if cell.changes["clusters"] == 8:
+        if trial.changes["clusters"] == 8:
             return "eight is too many"
-        value = -abs(cell.changes["sigma"] - 0.7)
+        value = -abs(trial.changes["sigma"] - 0.7)
         result = {"metric": "dev", "suites": {}, "values": {"dev": value}}
-        write_json(cell.folder / "result.json", result)
+        write_json(trial.folder / "result.json", result)
         return None
 
-    return Search(folder, SPACE, FIRST, cell_of, run, {"method": "x"})
+    return Search(folder, SPACE, FIRST, trial_of, run, {"method": "x"})
 
 
 def test_the_recipe_comes_first_and_all_is_on_record(tmp_path: Path) -> None:
@@ -86,44 +81,40 @@ def test_a_search_that_goes_on_draws_new_values_as_one_that_was_never_stopped(
     assert len({json.dumps(one) for one in parts}) == 6
 
 
-def test_a_killed_trial_is_marked_failed_does_not_count_and_goes_on(tmp_path: Path) -> None:
+def test_a_killed_trial_does_not_count_and_runs_again(tmp_path: Path) -> None:
     tried: list[dict[str, Any]] = []
     with pytest.raises(Killed):
         make(tmp_path, tried, die_at=2).run(4)
-    journal = tmp_path / JOURNAL
-    with journal.open("ab") as file:
-        file.write(b'{"op_code": 4, "worker')  # a line that the kill cut short
-    with opened(tmp_path) as study:
-        assert [one.state for one in study.trials] == [TrialState.COMPLETE, TrialState.RUNNING]
+    known = json.loads((tmp_path / "record.json").read_text())["trials"]
+    assert [(one["number"], one["reason"]) for one in known] == [(0, None), (1, None)]
+    assert known[1]["value"] is None
     record = make(tmp_path, tried).run(4)
     assert tried[2] == tried[1]
-    with opened(tmp_path) as study:
-        assert study.trials[1].state == TrialState.FAIL
-        assert len(finished(study)) == 4
-    assert [one["number"] for one in record["trials"]] == [0, 2, 3, 4]
+    assert [one["number"] for one in record["trials"]] == [0, 1, 2, 3]
 
 
 def test_a_trial_of_a_living_process_is_left_alone(tmp_path: Path) -> None:
-    from clusterns.lab.search.journal import hold
-
-    with opened(tmp_path) as study:
-        study.ask()
-        lock = hold(tmp_path, 0)
-    assert lock is not None
     tried: list[dict[str, Any]] = []
-    record = make(tmp_path, tried).run(3)
-    assert len(record["trials"]) == len(tried) == 2  # the third one is under way elsewhere
+    search = make(tmp_path, tried)
+    with search._open() as known:
+        elsewhere, lock = search._next(known, 3)
+    assert elsewhere["number"] == 0
+    record = search.run(3)
+    assert [one["number"] for one in record["trials"]] == [1, 2]
     lock.release()
-    assert len(make(tmp_path, tried).run(3)["trials"]) == 3
+    assert len(search.run(3)["trials"]) == len(tried) == 3
 
 
-def test_only_an_unfinished_line_is_cut(tmp_path: Path) -> None:
-    file = tmp_path / "j"
-    cut_unfinished_line(file)
-    for before, after in ((b"a\nb\n", b"a\nb\n"), (b"a\nb", b"a\n"), (b"a", b""), (b"", b"")):
-        file.write_bytes(before)
-        cut_unfinished_line(file)
-        assert file.read_bytes() == after
+def test_a_search_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
+    """Its record lacks the numbers of killed trials."""
+    trials = [
+        {"number": n, "value": v, "settings": {"sigma": s, "clusters": 4}, "reason": None}
+        for n, v, s in ((0, -0.3, 0.4), (2, -0.1, 0.6))
+    ]
+    write_json(tmp_path / "record.json", {"method": "x", "trials": trials, "best": 2})
+    record = make(tmp_path, []).run(4)
+    assert record["trials"][:2] == trials
+    assert [one["number"] for one in record["trials"]] == [0, 2, 3, 4]
 
 
 def test_every_trained_method_has_a_space_with_the_recipe_in_it() -> None:
@@ -154,25 +145,25 @@ def test_a_search_killed_and_continued_on_the_command_line(tmp_path: Path, tiny_
         "dev": tmp_path / "pairs.csv",
     }  # fmt: skip
     options = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
-    run = command(
+    run = [
         "search", "simcse", "--trials", 2, "--base", tiny_bert, "--lab", tmp_path / "lab",
         "--corpus", tmp_path / "corpus.txt", *options,
-    )  # fmt: skip
-    search = subprocess.Popen(run)
+    ]  # fmt: skip
+    search = start_cli("lab", *run)
     while not list(tmp_path.glob("lab/cells/*/run/checkpoints/checkpoint-2/trainer_state.json")):
         assert search.poll() is None
         time.sleep(0.02)
-    os.kill(search.pid, signal.SIGKILL)
+    search.kill()
     search.wait()
-    done = subprocess.run(run, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "best of 2 trials: " in done.stdout
-    assert "with the recipe as it is)" in done.stdout
-    assert "--set learning_rate=" in done.stdout
+    done = lab(*run)
+    assert done.code == 0, done.err
+    assert "best of 2 trials: " in done.out
+    assert "with the recipe as it is)" in done.out
+    assert "--set learning_rate=" in done.out
     (file,) = tmp_path.glob("lab/search/simcse-0-*/record.json")
     record = json.loads(file.read_text("utf-8"))
     assert record["settings"]["seed"] == 0
-    assert [one["number"] for one in record["trials"]] == [1, 2]
+    assert [one["number"] for one in record["trials"]] == [0, 1]
     results = [json.loads(f.read_text()) for f in tmp_path.glob("lab/cells/*/result.json")]
     assert sorted(one["values"]["dev"] for one in results) == sorted(
         one["value"] for one in record["trials"]

@@ -7,7 +7,7 @@ import pytest
 from clusterns.errors import UserError
 from clusterns.lab.differences import Difference
 from clusterns.lab.experiment import Experiment
-from clusterns.lab.findings import Line, Outcome
+from clusterns.lab.outcomes import Line, Outcome
 from clusterns.lab.tables import differences_table, scores_table
 
 
@@ -26,7 +26,9 @@ def line(label: str, averages: dict[int, float], **more: object) -> Line:
 
 def test_mean_and_deviation_over_seeds_with_the_papers_row_and_what_is_missing() -> None:
     lines = [
-        line("A", {1: 50.0, 2: 52.0}, beside="SimCSE-BERT-base", missing={3: "the disk is full"}),
+        line(
+            "A", {1: 50.0, 2: 52.0}, paper_row="SimCSE-BERT-base", missing={3: "the disk is full"}
+        ),
         line("B", {1: 49.0}),
         line("C", {}, missing={1: "not run", 2: "not run"}),
     ]
@@ -69,7 +71,7 @@ def test_an_average_over_other_sets_than_the_papers_is_said() -> None:
     notes = scores_table(experiment(), [few, few]).notes
     assert notes[-1] == "The average is without STS-B, SICK-R; the paper's is over all."
     notes = scores_table(experiment(), [few, judged("STS12")]).notes
-    assert notes[-1].startswith("sts: not all cells were judged on the same sets")
+    assert notes[-1].startswith("sts: not all trials were evaluated on the same sets")
     whole = judged("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
     assert len(scores_table(experiment(), [whole]).notes) == 1
 
@@ -142,7 +144,7 @@ def test_a_part_that_did_nothing_is_named() -> None:
 
 def test_a_row_that_the_paper_has_not_is_named() -> None:
     with pytest.raises(UserError, match="no row 'SimCSE-BERT-huge'"):
-        scores_table(experiment(), [line("A", {1: 1.0}, beside="SimCSE-BERT-huge")])
+        scores_table(experiment(), [line("A", {1: 1.0}, paper_row="SimCSE-BERT-huge")])
 
 
 def test_differences_say_what_their_tests_can_show() -> None:

@@ -13,8 +13,8 @@ import pytest
 
 from clusterns.files import write_json
 from clusterns.lab.differences import Difference
-from clusterns.lab.findings import Line, Outcome
-from clusterns.lab.load import load_experiment
+from clusterns.lab.experiment import load_experiment
+from clusterns.lab.outcomes import Line, Outcome
 from clusterns.lab.records import Record
 
 ROOT = Path(__file__).parents[2]
@@ -58,7 +58,7 @@ def line(label: str, values: dict[int, float], beside: str) -> Line:
         )
         for seed, value in values.items()
     ]  # fmt: skip
-    return Line(label, label, beside=beside, outcomes=outcomes)
+    return Line(label, label, paper_row=beside, outcomes=outcomes)
 
 
 def test_what_holds_is_said_with_the_papers_difference(

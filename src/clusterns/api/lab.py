@@ -1,4 +1,4 @@
-"""One cell of an experiment: a model trained and judged, in this process, on one thread."""
+"""One trial of an experiment: a model trained and judged, in this process, on one thread."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from clusterns.errors import UserError
 from clusterns.evaluation.results import average
 from clusterns.evaluation.tables import AVERAGE
 from clusterns.files import read_json, write_json
-from clusterns.lab.cells import is_restored
-from clusterns.lab.checks import AMI, DEV_LAST, DIAGNOSTICS, LAST
-from clusterns.lab.findings import read_metrics
+from clusterns.lab.outcomes import read_metrics
+from clusterns.lab.specs import AMI, DEV_LAST, DIAGNOSTICS, LAST
+from clusterns.lab.trial import SPEC, is_restored
 from clusterns.locks import locked
 from clusterns.record import make_record
 from clusterns.training.folder import RunFolder
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from clusterns.evaluation.results import Results
 
 
-def run_cell(folder: Path) -> None:
+def run_trial(folder: Path) -> None:
     """Do what ``folder/cell.json`` asks for: train or go on, judge, and write ``result.json`` whole.
 
-    Training and every set of an evaluation are kept as they come, so that a cell that was killed goes on.
+    Training and every set of an evaluation are kept as they come, so that a trial that was killed goes on.
     """
-    order_file = folder / "cell.json"
-    if not order_file.is_file():
-        raise UserError(f"{folder} is no cell of a lab: `clusterns lab run` makes them.")
-    order = read_json(order_file)
+    spec_file = folder / SPEC
+    if not spec_file.is_file():
+        raise UserError(f"{folder} is not a trial of a lab: `clusterns lab run` makes them.")
+    spec = read_json(spec_file)
     with locked(folder, WAIT):
         import torch
 
@@ -46,16 +46,16 @@ def run_cell(folder: Path) -> None:
             plan = plan_training(None, run.path, resume=True)
         else:
             plan = plan_training(
-                order["corpus"], run.path, recipe=order["recipe"], settings=order["settings"]
+                spec["corpus"], run.path, recipe=spec["recipe"], settings=spec["settings"]
             )
         trained = plan.run(quiet=True)
         earlier = folder / "result.json"
         known = read_json(earlier) if earlier.is_file() else {"suites": {}}
         before = known["suites"]
         # What was restored from a record was not judged with this run: its answers are to lie here, too.
-        asked = dict.fromkeys([*(before if is_restored(known) else ()), *order["suites"]])
+        asked = dict.fromkeys([*(before if is_restored(known) else ()), *spec["suites"]])
         judged = {
-            suite: evaluate(run.path, suite, seeds=order["kmeans_seeds"], quiet=True)
+            suite: evaluate(run.path, suite, seeds=spec["kmeans_seeds"], quiet=True)
             for suite in asked
         }
         suites = {**before, **{name: _plain(results, name) for name, results in judged.items()}}
@@ -64,7 +64,7 @@ def run_cell(folder: Path) -> None:
         write_json(
             folder / "result.json",
             {
-                **order,
+                **spec,
                 "base": run.record.get("base"),
                 "metric": trained.result.metric,
                 "run": read_json(run.results_file),

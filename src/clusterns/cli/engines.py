@@ -11,7 +11,7 @@ import typer
 from clusterns.errors import UserError
 
 if TYPE_CHECKING:
-    from clusterns.lab.engines.engine import Engine
+    from clusterns.lab.launch import Launcher
 
 
 class On(str, Enum):
@@ -40,13 +40,13 @@ SlurmOption = Annotated[
 ]
 
 
-def find_engine(on: On, folder: Path, gpus: int, slurm: list[str] | None) -> Engine:
-    """The engine that the options ask for."""
-    from clusterns.lab.engines.engine import make_engine
+def find_launcher(on: On, folder: Path, gpus: int, slurm: list[str] | None) -> Launcher:
+    """The launcher that the options ask for."""
+    from clusterns.lab.launchers import make_launcher
 
     pairs = [each.partition("=") for each in slurm or ()]
     for key, equals, _ in pairs:
         if not key or not equals:
             raise UserError(f"--slurm {key}: write KEY=VALUE, such as timeout_min=120.")
     parameters = {key: int(v) if v.isdecimal() else v for key, _, v in pairs}
-    return make_engine(on.value, folder, gpus, parameters)
+    return make_launcher(on.value, folder, gpus, parameters)

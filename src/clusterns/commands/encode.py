@@ -143,7 +143,7 @@ class EncodeCommand(EncodeRequest, WorkerOptions):
 
     @property
     def scratch(self) -> Path:
-        """A folder beside the output for the logs of the workers and the files of an engine."""
+        """A folder beside the output for the logs of the workers and the files of submitit."""
         output = Path(self.output).resolve()
         return output.with_name(f".{output.name}.encode")
 
@@ -154,15 +154,15 @@ class EncodeCommand(EncodeRequest, WorkerOptions):
                 f"--shard {self.shard}: --on divides the shards itself. Leave out one of the two."
             )
         self.check()
-        from clusterns.lab.engines.driver import Driver, Task
+        from clusterns.lab.launch import Task, launch
 
         tasks = []
         for index in range(self.workers):
             share = self.model_copy(update={"shard": f"{index}/{self.workers}", "on": None})
             work = program("encode", share, self.scratch / f"share-{index}.txt")
             tasks.append(Task(f"share {index} of {self.workers}", work))
-        with self.engine(on, self.scratch) as engine:
-            failed = Driver(engine, self.workers, unit="share", title="Encode").run(tasks)
+        with self.launcher(on, self.scratch) as launcher:
+            failed = launch(tasks, launcher, self.workers, unit="share", title="Encode")
         if failed:
             name, why = next(iter(failed.items()))
             raise UserError(f"{len(failed)} of {self.workers} shares failed, first {name}: {why}")

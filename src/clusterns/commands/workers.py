@@ -14,8 +14,8 @@ from clusterns.commands.options import parse_pairs
 from clusterns.commands.request import Cli, Request
 
 if TYPE_CHECKING:
-    from clusterns.lab.engines.engine import Engine
-    from clusterns.lab.engines.program import Program
+    from clusterns.lab.launch import Launcher
+    from clusterns.lab.program import Program
 
 
 def _slurm_value(text: str) -> int | str:
@@ -37,19 +37,19 @@ class WorkerOptions(Request):
     """Parameter of each Slurm job, as submitit takes it: slurm_partition=gpu, timeout_min=120. May be repeated."""
 
     @contextmanager
-    def engine(self, on: str, folder: Path) -> Iterator[Engine]:
-        """The engine of a name, closed at the end; ``folder`` is for files of its own."""
-        from clusterns.lab.engines.engine import make_engine
+    def launcher(self, on: str, folder: Path) -> Iterator[Launcher]:
+        """The launcher of a name, closed at the end; ``folder`` is for submitit's files."""
+        from clusterns.lab.launchers import make_launcher
 
-        engine = make_engine(on, folder, self.gpus, self.slurm)
+        launcher = make_launcher(on, folder, self.gpus, self.slurm)
         try:
-            yield engine
+            yield launcher
         finally:
-            engine.close()
+            launcher.close()
 
 
 def program(name: str, request: Request, log: Path) -> Program:
     """The program that executes the request of the command ``name``, and logs to a file."""
-    from clusterns.lab.engines.program import Program
+    from clusterns.lab.program import Program
 
     return Program(("request", name, request.model_dump_json()), str(log))

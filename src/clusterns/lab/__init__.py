@@ -1,1 +1,4 @@
-"""Experiments as small files: their cells run anywhere, tables and figures from their results."""
+"""Experiments: small files come in, their trials run on this machine, on Ray or on Slurm.
+
+Tables, comparisons over seeds, figures, records and a page of results go out.
+"""

@@ -14,7 +14,7 @@ from clusterns.data.corpus import prepare_corpus
 from clusterns.encoder.load import load_model
 from clusterns.explorer.corpus import cached_index
 from clusterns.explorer.topics import find_topics
-from clusterns.lab.cells import Cell
+from clusterns.lab.trial import Trial
 from clusterns.tables import Table
 from clusterns.training.folder import RunFolder
 
@@ -25,26 +25,26 @@ WORDS = 3
 SEED = 0
 
 
-def case_tables(cells: Sequence[Cell], shown: int) -> list[Table]:
+def case_tables(trials: Sequence[Trial], shown: int) -> list[Table]:
     """The largest clusters of the text for every line, with the first of its seeds whose model is here."""
-    here: dict[str, Cell] = {}
-    for cell in cells:
-        if RunFolder(cell.folder / "run").is_finished:
-            here.setdefault(cell.line, cell)
-    for line in dict.fromkeys(cell.line for cell in cells if cell.line not in here):
+    here: dict[str, Trial] = {}
+    for trial in trials:
+        if RunFolder(trial.folder / "run").is_finished:
+            here.setdefault(trial.line, trial)
+    for line in dict.fromkeys(trial.line for trial in trials if trial.line not in here):
         log(f"{line}: no model is here; `clusterns lab run` trains it.")
-    return [_table(cell, shown) for cell in here.values()]
+    return [_table(trial, shown) for trial in here.values()]
 
 
-def _table(cell: Cell, shown: int) -> Table:
-    run = RunFolder(cell.folder / "run")
+def _table(trial: Trial, shown: int) -> Table:
+    run = RunFolder(trial.folder / "run")
     dataset = prepare_corpus(**run.record["corpus"]["reading"]).dataset
     rows = np.random.default_rng(SEED).permutation(len(dataset))[:SAMPLE]
     texts = dataset.select(np.sort(rows))["text"][:]
-    vectors = cached_index(load_model(str(run.path)), cell.name, texts).vectors
+    vectors = cached_index(load_model(str(run.path)), trial.name, texts).vectors
     found = find_topics(vectors, texts, min(CLUSTERS, len(texts)), seed=SEED, progress=False)
     table = Table(
-        f"Clusters of {cell.name}", ["size", "cosine", "sentence"], mark_best=False, corner="Words"
+        f"Clusters of {trial.name}", ["size", "cosine", "sentence"], mark_best=False, corner="Words"
     )
     for topic in found.topics[:shown]:
         for place, row in enumerate(topic.central[:CENTRAL]):

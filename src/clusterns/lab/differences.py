@@ -24,7 +24,7 @@ from clusterns.evaluation.stats import (
     two_sided_p,
 )
 from clusterns.evaluation.tables import AVERAGE
-from clusterns.lab.findings import Line
+from clusterns.lab.outcomes import Line
 
 RESAMPLES = 2**16  # up to 16 seeds, all sign changes are tried and the p-value is exact
 FindPairs = Callable[[str], ScoredPairs]
@@ -126,11 +126,11 @@ def _over_rows(
     suite, _, name = value.partition("/")
     wanted = {label for one in differences for label in (one.first, one.second)}
     models = {
-        (line.label, one.seed): read_results(one.answers)[0]
+        (line.label, one.seed): read_results(one.predictions)[0]
         for line in lines
         if line.label in wanted
         for one in line.outcomes
-        if one.answers is not None and suite in one.result["suites"]
+        if one.predictions is not None and suite in one.result["suites"]
     }
     keys = [f"{suite}/{name}"] if name != AVERAGE else _answered_by_most(models.values(), suite)
     models = {label: one for label, one in models.items() if one.items.keys() >= set(keys)}

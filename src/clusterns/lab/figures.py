@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clusterns.files import atomic_file
-from clusterns.lab.drawing import Drawing
-from clusterns.lab.findings import Curve, Line
+from clusterns.lab.outcomes import Curve, Line
+from clusterns.lab.specs import FigureSpec
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("svg", "png")
 # Told apart by people who do not see red and green, too (Okabe and Ito).
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
 STYLE = {
     "svg.fonttype": "none", "font.size": 10, "axes.spines.top": False, "axes.spines.right": False,
     "axes.grid": True, "axes.axisbelow": True, "grid.color": "#dddddd", "legend.frameon": False,
@@ -27,7 +27,7 @@ STYLE = {
 
 def draw(
     name: str,
-    drawing: Drawing,
+    spec: FigureSpec,
     lines: Sequence[Line],
     folder: Path,
     formats: Sequence[str] = FORMATS,
@@ -41,12 +41,12 @@ def draw(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    chosen = [line for line in lines if not drawing.rows or line.label in drawing.rows]
+    chosen = [line for line in lines if not spec.rows or line.label in spec.rows]
     written = []
     with matplotlib.rc_context({**STYLE, "svg.hashsalt": name}):
         figure = Figure(layout="constrained")
         FigureCanvasAgg(figure)
-        if not KINDS[drawing.kind](figure, drawing, chosen):
+        if not KINDS[spec.kind](figure, spec, chosen):
             return []
         for form in formats:
             path = folder / f"{name}.{form}"
@@ -57,51 +57,49 @@ def draw(
     return written
 
 
-def _curves(figure: Figure, drawing: Drawing, lines: Sequence[Line]) -> bool:
+def _curves(figure: Figure, spec: FigureSpec, lines: Sequence[Line]) -> bool:
     """Over the steps: a line for each row, for each value, or a panel a row with all values."""
-    there = [line for line in lines if any(line.curves(value) for value in drawing.values)]
+    there = [line for line in lines if any(line.curves(value) for value in spec.values)]
     if not there:
         return False
-    panels = [[line] for line in there] if len(drawing.values) > 1 else [there]
+    panels = [[line] for line in there] if len(spec.values) > 1 else [there]
     figure.set_size_inches(6.4 if len(panels) == 1 else 4.4 * len(panels), 4.0)
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for one, group in zip(axes, panels, strict=True):
         series = [
-            (_words(value) if len(drawing.values) > 1 else line.label, line.curves(value), place)
+            (_words(value) if len(spec.values) > 1 else line.label, line.curves(value), place)
             for line in group
-            for place, value in enumerate(drawing.values)
+            for place, value in enumerate(spec.values)
         ]
         for number, (label, curves, place) in enumerate(series):
             if curves:
-                # A value has the same colour in every panel.
-                colour = place if len(drawing.values) > 1 else number
-                _band(one, label, curves, COLOURS[colour % len(COLOURS)])
-        if len(panels) > 1 or len(drawing.values) > 1:
+                # A value has the same color in every panel.
+                color = place if len(spec.values) > 1 else number
+                _band(one, label, curves, COLORS[color % len(COLORS)])
+        if len(panels) > 1 or len(spec.values) > 1:
             one.set_title(group[0].label, fontsize=10)
         one.set_xlabel("step")
-    axes[0].set_ylabel(
-        drawing.label or ("" if len(drawing.values) > 1 else _words(drawing.values[0]))
-    )
+    axes[0].set_ylabel(spec.label or ("" if len(spec.values) > 1 else _words(spec.values[0])))
     _legend(figure, axes)
     return True
 
 
-def _band(axes: Axes, label: str, curves: Sequence[Curve], colour: str) -> None:
+def _band(axes: Axes, label: str, curves: Sequence[Curve], color: str) -> None:
     """The mean over seeds and its spread, at the steps that all of them have."""
     by_step = [dict(curve) for curve in curves]
     steps = sorted(set.intersection(*(set(each) for each in by_step)))
     values = np.array([[each[step] for step in steps] for each in by_step])
     mean = values.mean(axis=0)
     marker = "o" if len(steps) < 30 else None
-    axes.plot(steps, mean, color=colour, linewidth=2, label=label, marker=marker, markersize=3.5)
+    axes.plot(steps, mean, color=color, linewidth=2, label=label, marker=marker, markersize=3.5)
     if len(curves) > 1:
         spread = values.std(axis=0, ddof=1)
-        axes.fill_between(steps, mean - spread, mean + spread, color=colour, alpha=0.2, linewidth=0)
+        axes.fill_between(steps, mean - spread, mean + spread, color=color, alpha=0.2, linewidth=0)
 
 
-def _against(figure: Figure, drawing: Drawing, lines: Sequence[Line]) -> bool:
+def _against(figure: Figure, spec: FigureSpec, lines: Sequence[Line]) -> bool:
     """A value against the setting of the grid; rows outside it are a level to compare with."""
-    (value,), setting = drawing.values, drawing.setting
+    (value,), setting = spec.values, spec.setting
     there = [line for line in lines if line.values(value)]
     # Evenly spaced: values such as 8, 32, 128 are steps of a ladder.
     points = list(dict.fromkeys(line.point[setting] for line in there if setting in line.point))
@@ -113,25 +111,25 @@ def _against(figure: Figure, drawing: Drawing, lines: Sequence[Line]) -> bool:
     for number, row in enumerate(rows):
         own = [line for line in there if line.row == row]
         means, spreads = zip(*(_mean(line, value) for line in own), strict=True)
-        colour = COLOURS[number % len(COLOURS)]
+        color = COLORS[number % len(COLORS)]
         if setting in own[0].point:
             places = [points.index(line.point[setting]) + 0.06 * number for line in own]
             axes.errorbar(
-                places, means, spreads, color=colour, label=row, marker="o", capsize=3, linewidth=2
+                places, means, spreads, color=color, label=row, marker="o", capsize=3, linewidth=2
             )
         else:
-            axes.axhline(means[0], color=colour, label=row, linestyle=(0, (5, 3)), linewidth=1.5)
+            axes.axhline(means[0], color=color, label=row, linestyle=(0, (5, 3)), linewidth=1.5)
             if not np.isnan(spreads[0]):
-                axes.axhspan(means[0] - spreads[0], means[0] + spreads[0], color=colour, alpha=0.12)
+                axes.axhspan(means[0] - spreads[0], means[0] + spreads[0], color=color, alpha=0.12)
     axes.set_xticks(range(len(points)), [str(point) for point in points])
     axes.set_xlabel(setting)
-    axes.set_ylabel(drawing.label or value)
+    axes.set_ylabel(spec.label or value)
     _legend(figure, [axes])
     return True
 
 
-def _geometry(figure: Figure, drawing: Drawing, lines: Sequence[Line]) -> bool:
-    """Alignment and uniformity, coloured by the average on STS where that was asked for."""
+def _geometry(figure: Figure, spec: FigureSpec, lines: Sequence[Line]) -> bool:
+    """Alignment and uniformity, colored by the average on STS where that was asked for."""
     names = ("geometry/uniformity", "geometry/alignment", "sts/Avg.")
     there = [line for line in lines if all(line.values(name) for name in names[:2])]
     if not there:
@@ -173,9 +171,9 @@ def _geometry(figure: Figure, drawing: Drawing, lines: Sequence[Line]) -> bool:
     return True
 
 
-def _dots(figure: Figure, drawing: Drawing, lines: Sequence[Line]) -> bool:
+def _dots(figure: Figure, spec: FigureSpec, lines: Sequence[Line]) -> bool:
     """A value of every row: each seed a dot, the mean and its spread. Dots need no zero, bars would."""
-    (value,) = drawing.values
+    (value,) = spec.values
     there = [line for line in lines if line.values(value)][::-1]
     if not there:
         return False
@@ -185,20 +183,20 @@ def _dots(figure: Figure, drawing: Drawing, lines: Sequence[Line]) -> bool:
         mean, spread = _mean(line, value)
         seeds = list(line.values(value).values())
         if len(seeds) == 1:
-            axes.plot(mean, place, "D", color=COLOURS[0], markersize=6)
+            axes.plot(mean, place, "D", color=COLORS[0], markersize=6)
             continue
         axes.plot(
-            seeds, [place] * len(seeds), "o", color=COLOURS[4], markersize=5, markeredgecolor="white",
+            seeds, [place] * len(seeds), "o", color=COLORS[4], markersize=5, markeredgecolor="white",
             zorder=4,
         )  # fmt: skip
         axes.errorbar(
-            mean, place, xerr=spread, fmt="D", color=COLOURS[0], capsize=4, markersize=6,
+            mean, place, xerr=spread, fmt="D", color=COLORS[0], capsize=4, markersize=6,
             linewidth=2,
         )  # fmt: skip
     axes.set_yticks(range(len(there)), [line.label for line in there])
     axes.set_ylim(-0.6, len(there) - 0.4)
     axes.grid(axis="y", visible=False)
-    axes.set_xlabel(drawing.label or value)
+    axes.set_xlabel(spec.label or value)
     return True
 
 

@@ -1,9 +1,9 @@
 """Records of experiments, small enough to be committed: all numbers, no vectors, nobody's paths.
 
-    results/lab/main.jsonl                  what was asked, how the tests came out, then a line for each cell
-    results/lab/answers/simcse-1-0f3a.npz   what the model of a cell answered, row by row
+    results/lab/main.jsonl                  what was asked, how the tests came out, then a line for each trial
+    results/lab/answers/simcse-1-0f3a.npz   what the model of a trial predicted, per example
 
-Tables and figures are drawn from a record as from the cells themselves, and a lab goes on from it
+Tables and figures are drawn from a record as from the trials themselves, and a lab goes on from it
 (:mod:`clusterns.lab.restore`).
 """
 
@@ -19,14 +19,14 @@ from typing import Any
 from clusterns.errors import UserError
 from clusterns.evaluation.results import read_items, read_results, write_items
 from clusterns.files import atomic_file
-from clusterns.lab.cells import CURVES
 from clusterns.lab.differences import Difference
 from clusterns.lab.experiment import Experiment
-from clusterns.lab.findings import Line, Outcome, current_names
 from clusterns.lab.identity import recorded_identity, trial_name
+from clusterns.lab.outcomes import Line, Outcome, current_names
+from clusterns.lab.trial import CURVES
 from clusterns.settings import validated
 
-CELL_NAME = re.compile(r"\w[\w.-]*-\d+-[0-9a-f]{10}")
+TRIAL_NAME = re.compile(r"\w[\w.-]*-\d+-[0-9a-f]{10}")
 FOLDERS = re.compile(r"(?<![^\s'\"(=])/(?:[^/\s'\"]+/)+")
 # What people call things is no path, whatever it looks like.
 NAMES = {"title", "about", "label", "line", "row", "first", "second", "beside", "compare", "name"}
@@ -43,20 +43,20 @@ class Record:
     differences: Sequence[Difference]
 
     def write(self, folder: Path) -> Path:
-        """Write it to ``folder/NAME.jsonl``, after the answers, so that it never stands without them."""
+        """Write it to ``folder/NAME.jsonl``, after the predictions, so that it never stands without them."""
         for line in self.lines:
             for one in line.outcomes:
-                _write_answers(one, folder)
+                _write_predictions(one, folder)
         path = folder / f"{self.name}.jsonl"
         head = {
             "budget": self.budget,
-            "experiment": self.experiment.model_dump(mode="json"),
+            "experiment": self.experiment.model_dump(mode="json", by_alias=True),
             "lines": [
                 {
                     "label": line.label,
                     "row": line.row,
                     "point": dict(line.point),
-                    "beside": line.beside,
+                    "beside": line.paper_row,
                     "missing": {str(seed): why for seed, why in line.missing.items()},
                 }
                 for line in self.lines
@@ -64,14 +64,14 @@ class Record:
             "differences": [one.plain() for one in self.differences],
             "cells": sum(len(line.outcomes) for line in self.lines),
         }
-        cells = [
+        trials = [
             {"line": line.label, "seed": one.seed, **one.result, CURVES: one.curves}
             for line in self.lines
             for one in line.outcomes
         ]
         with atomic_file(path) as temporary:
             texts = [
-                json.dumps(without_folders(each), ensure_ascii=False) for each in (head, *cells)
+                json.dumps(without_folders(each), ensure_ascii=False) for each in (head, *trials)
             ]
             temporary.write_text("\n".join(texts) + "\n", "utf-8")
         return path
@@ -80,21 +80,24 @@ class Record:
     def read(cls, path: Path) -> Record:
         """Read what ``write`` wrote."""
         try:
-            head, *cells = [json.loads(text) for text in path.read_text("utf-8").splitlines()]
+            head, *trials = [json.loads(text) for text in path.read_text("utf-8").splitlines()]
             # Records from before they were counted are taken as they are.
-            if len(cells) != head.get("cells", len(cells)):
-                raise ValueError(f"it has {len(cells)} of {head['cells']} cells")
-            unknown = {cell["line"] for cell in cells} - {line["label"] for line in head["lines"]}
+            if len(trials) != head.get("cells", len(trials)):
+                raise ValueError(f"it has {len(trials)} of {head['cells']} trials")
+            unknown = {trial["line"] for trial in trials} - {
+                line["label"] for line in head["lines"]
+            }
             if unknown:
-                raise ValueError(f"it has cells of no line: {', '.join(sorted(unknown))}")
+                raise ValueError(f"it has trials without a line: {', '.join(sorted(unknown))}")
             lines = []
             for line in head["lines"]:
-                own = [cell for cell in cells if cell["line"] == line["label"]]
+                own = [trial for trial in trials if trial["line"] == line["label"]]
                 outcomes = [
-                    Outcome(cell["seed"], cell, current_names(cell[CURVES])) for cell in own
+                    Outcome(trial["seed"], trial, current_names(trial[CURVES])) for trial in own
                 ]
                 missing = {int(seed): why for seed, why in line.pop("missing").items()}
-                lines.append(Line(**line, outcomes=outcomes, missing=missing))
+                paper_row = line.pop("beside")
+                lines.append(Line(**line, paper_row=paper_row, outcomes=outcomes, missing=missing))
             return cls(
                 path.stem,
                 head["budget"],
@@ -106,10 +109,10 @@ class Record:
             raise UserError(f"cannot read the record {path}: {error.strerror}.") from error
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             told = f"it has no {error}" if isinstance(error, KeyError) else str(error)
-            raise UserError(f"{path} is no record of an experiment: {told}.") from error
+            raise UserError(f"{path} is not a record of an experiment: {told}.") from error
 
 
-def cell_name(result: Mapping[str, Any]) -> str:
+def recorded_name(result: Mapping[str, Any]) -> str:
     """The name of a trial: as recorded, or made of what an early record holds."""
     name = result.get("name")
     if name is None:
@@ -126,25 +129,25 @@ def early_name(result: Mapping[str, Any]) -> str:
 
 
 def _checked(name: str) -> str:
-    if not CELL_NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is no name of a cell")
+    if not TRIAL_NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is not the name of a trial")
     return name
 
 
-def answers_file(folder: Path, result: Mapping[str, Any]) -> Path:
+def predictions_file(folder: Path, result: Mapping[str, Any]) -> Path:
     """Where a folder of records has the answers of a trial; those of an early one keep its early name."""
-    name = cell_name(result) if "name" in result else early_name(result)
+    name = recorded_name(result) if "name" in result else early_name(result)
     return folder / "answers" / f"{name}.npz"
 
 
-def _write_answers(one: Outcome, folder: Path) -> None:
-    if one.answers is None or not one.result["suites"]:
+def _write_predictions(one: Outcome, folder: Path) -> None:
+    if one.predictions is None or not one.result["suites"]:
         return
-    items = read_results(one.answers)[0].items
+    items = read_results(one.predictions)[0].items
     own = {key: rows for key, rows in items.items() if key.split("/")[0] in one.result["suites"]}
     if own:
-        file = answers_file(folder, one.result)
-        # Another record may have the same cell with the answers of other suites.
+        file = predictions_file(folder, one.result)
+        # Another record may have the same trial with the predictions on other suites.
         write_items(file, {**read_items(file), **own})
 
 

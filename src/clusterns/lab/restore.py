@@ -1,6 +1,6 @@
-"""A lab that goes on from records: their cells are put back as if they had run here.
+"""A lab that goes on from records: their trials are put back as if they had run here.
 
-A cell's name stands for all that decides its numbers but the versions, which are on record. So a row of
+A trial's name stands for all that decides its numbers but the versions, which are on record. So a row of
 one's own can be compared with rows that somebody else has run.
 """
 
@@ -14,15 +14,15 @@ from typing import Any
 from clusterns.errors import UserError
 from clusterns.evaluation.results import Results, SuiteResult, read_items, read_sets
 from clusterns.files import read_json, write_json
-from clusterns.lab.cells import ANSWERS, CELLS, is_restored
 from clusterns.lab.identity import superseded
-from clusterns.lab.records import Record, answers_file, cell_name
+from clusterns.lab.records import Record, predictions_file, recorded_name
+from clusterns.lab.trial import PREDICTIONS, TRIALS, is_restored
 from clusterns.locks import locked
 
-# Of a line in a record: its place in the table, which is not the cell's.
+# Of a line in a record: its place in the table, which is not the trial's.
 PLACE = ("line", "seed")
-# What a lab reads of a cell, and of a suite of it.
-CELL: dict[str, type | tuple[type, ...]] = {
+# What a lab reads of a trial, and of a suite of it.
+TRIAL: dict[str, type | tuple[type, ...]] = {
     "suites": dict, "values": dict, "curves": dict, "record": dict, "run": dict, "settings": dict,
     "corpus": str, "metric": str, "processor_seconds": (int, float),
 }  # fmt: skip
@@ -33,44 +33,44 @@ SUITE: dict[str, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class Restored:
-    """How many cells were put into the lab, were there already, have no answers row by row, and are of a
+    """How many trials were put into the lab, were there already, have no predictions per example, and are of a
     superseded revision: another one of the method or of a part would be run today."""
 
-    cells: int
+    trials: int
     there: int
-    without_answers: int
+    without_predictions: int
     superseded: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
-class _Kept:
-    """A cell of a record; of two records that have it, the one with more is better."""
+class _Recorded:
+    """A trial of a record; of two records that have it, the one with more is better."""
 
     result: Mapping[str, Any]
-    answers: Path
+    predictions: Path
 
     @property
     def has(self) -> tuple[int, bool]:
-        return len(self.result["suites"]), self.answers.is_file()
+        return len(self.result["suites"]), self.predictions.is_file()
 
 
 def restore(records: Sequence[Path], lab: Path) -> Restored:
-    """Put the cells of records (files, or folders of them) into ``lab``; what has run there is left alone.
+    """Put the trials of records (files, or folders of them) into ``lab``; what has run there is left alone.
 
     All records are read and checked before anything is written.
     """
-    kept: dict[str, _Kept] = {}
+    kept: dict[str, _Recorded] = {}
     for path in _files(records):
-        for name, one in _cells(path).items():
+        for name, one in _trials(path).items():
             if name not in kept or one.has > kept[name].has:
                 kept[name] = one
-    put = {name: one for name, one in kept.items() if _is_new(one, lab / CELLS / name)}
+    put = {name: one for name, one in kept.items() if _is_new(one, lab / TRIALS / name)}
     read = {name: (one.result, _results(name, one)) for name, one in put.items()}
     for name, (result, results) in read.items():
-        folder = lab / CELLS / name
+        folder = lab / TRIALS / name
         with locked(folder):
             if results.items:
-                results.write(folder / ANSWERS)
+                results.write(folder / PREDICTIONS)
             write_json(folder / "result.json", result)
     without = sum(bool(result["suites"]) and not results.items for result, results in read.values())
     old = [
@@ -79,25 +79,25 @@ def restore(records: Sequence[Path], lab: Path) -> Restored:
     return Restored(len(put), len(kept) - len(put), without, tuple(old))
 
 
-def _cells(path: Path) -> dict[str, _Kept]:
-    """The cells of a record by their names, each with all that a lab reads of it."""
+def _trials(path: Path) -> dict[str, _Recorded]:
+    """The trials of a record by their names, each with all that a lab reads of it."""
     found = {}
     for line in Record.read(path).lines:
         for one in line.outcomes:
             try:
-                _check(one.result, CELL)
+                _check(one.result, TRIAL)
                 for suite in one.result["suites"].values():
                     _check(suite, SUITE)
                     read_sets(suite["sets"])
                 _check(one.result["values"], dict.fromkeys(one.result["values"], (int, float)))
-                name = cell_name(one.result)
-                answers = answers_file(path.parent, one.result)
+                name = recorded_name(one.result)
+                predictions = predictions_file(path.parent, one.result)
             except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
                 raise UserError(
-                    f"{path}: the cell of {line.label}, seed {one.seed}, is not whole: {error}."
+                    f"{path}: the trial of {line.label}, seed {one.seed}, is not whole: {error}."
                 ) from error
             result = {key: value for key, value in one.result.items() if key not in PLACE}
-            found[name] = _Kept({**result, "name": name}, answers)
+            found[name] = _Recorded({**result, "name": name}, predictions)
     return found
 
 
@@ -107,12 +107,15 @@ def _check(found: Mapping[str, Any], kinds: Mapping[str, type | tuple[type, ...]
             raise TypeError(f"{key} is {found[key]!r}")
 
 
-def _is_new(one: _Kept, folder: Path) -> bool:
+def _is_new(one: _Recorded, folder: Path) -> bool:
     """Whether the lab has nothing of it, or less from an earlier record."""
     if not (folder / "result.json").is_file():
         return True
     there = read_json(folder / "result.json")
-    return is_restored(there) and one.has > _Kept(there, (folder / ANSWERS).with_suffix(".npz")).has
+    return (
+        is_restored(there)
+        and one.has > _Recorded(there, (folder / PREDICTIONS).with_suffix(".npz")).has
+    )
 
 
 def _files(records: Sequence[Path]) -> list[Path]:
@@ -125,19 +128,19 @@ def _files(records: Sequence[Path]) -> list[Path]:
     return found
 
 
-def _results(name: str, one: _Kept) -> Results:
+def _results(name: str, one: _Recorded) -> Results:
     suites = {
         suite: SuiteResult(
             read_sets(each["sets"]), settings=each["settings"], seconds=each["seconds"]
         )
         for suite, each in one.result["suites"].items()
     }
-    results = Results(name, {}, dict(one.result["record"]), suites, read_items(one.answers))
+    results = Results(name, {}, dict(one.result["record"]), suites, read_items(one.predictions))
     for suite, each in suites.items():
         for label, found in each.sets.items():
-            answers = results.items.get(f"{suite}/{label}")
-            if answers is not None and len(answers) != found.rows:
+            predictions = results.items.get(f"{suite}/{label}")
+            if predictions is not None and len(predictions) != found.rows:
                 raise UserError(
-                    f"{one.answers} has {len(answers)} answers to the {found.rows} rows of {label}."
+                    f"{one.predictions} has {len(predictions)} predictions for the {found.rows} rows of {label}."
                 )
     return results

@@ -11,11 +11,11 @@ from clusterns.evaluation.catalog import SUITES
 from clusterns.evaluation.results import AVERAGED, LOWER_IS_BETTER
 from clusterns.evaluation.stats import two_sided_p
 from clusterns.evaluation.tables import published_rows
-from clusterns.lab.checks import AMI, DEV_LAST, names_of
 from clusterns.lab.differences import Difference, least_p
 from clusterns.lab.experiment import Experiment
-from clusterns.lab.findings import Line, Outcome, inactive_parts, selected_earlier
 from clusterns.lab.identity import superseded
+from clusterns.lab.outcomes import Line, Outcome, inactive_parts, selected_earlier
+from clusterns.lab.specs import AMI, DEV_LAST, names_of
 from clusterns.tables import Table
 
 SEEDS = "seeds"
@@ -23,7 +23,7 @@ CLUSTERNS = "clusterns"
 
 
 def scores_table(experiment: Experiment, lines: Sequence[Line]) -> Table:
-    """A row for every line, the paper's below it; cells without a result are said."""
+    """A row for every line, the paper's below it; trials without a result are named."""
     columns = columns_of(experiment, lines)
     suite = experiment.table.suite
     lower = [name.split("/")[0] in LOWER_IS_BETTER for name in columns.values()]
@@ -51,8 +51,8 @@ def scores_table(experiment: Experiment, lines: Sequence[Line]) -> Table:
         count = str(there) if there == asked else f"{there} of {asked}"
         table.rows.append((line.label, [*means, count]))
         table.spreads.append([*spreads, None])
-        if line.beside is not None:
-            table.rows.append(_paper_row(line.beside, published, list(columns), table.digits))
+        if line.paper_row is not None:
+            table.rows.append(_paper_row(line.paper_row, published, list(columns), table.digits))
             table.spreads.append([None] * len(table.columns))
     table.notes += _notes(lines, columns)
     table.notes += _judged_on(lines, {name.split("/")[0] for name in columns.values()})
@@ -87,7 +87,7 @@ def _paper_row(
 ) -> tuple[str, list[float | str | None]]:
     if name not in published:
         raise UserError(
-            f"beside: the paper's table has no row {name!r}: {', '.join(published) or 'it is empty'}."
+            f"paper_row: the paper's table has no row {name!r}: {', '.join(published) or 'it is empty'}."
         )
     numbers = published[name]
     # As text: the best of ours is marked, not the best of another budget.
@@ -139,7 +139,7 @@ def _by_seeds(line: Line, find: Callable[[Outcome], Sequence[str]]) -> list[str]
 
 
 def _judged_on(lines: Sequence[Line], suites: set[str]) -> list[str]:
-    """Averages that are not over all sets of the paper, or not of all cells over the same ones."""
+    """Averages that are not over all sets of the paper, or not of all trials over the same ones."""
     notes = []
     for suite in sorted(suites & AVERAGED.keys()):
         judged = [
@@ -152,7 +152,7 @@ def _judged_on(lines: Sequence[Line], suites: set[str]) -> list[str]:
         lacking = [name for name in AVERAGED[suite] if not all(name in each for each in sets)]
         if len(sets) > 1:
             notes.append(
-                f"{suite}: not all cells were judged on the same sets; averages cannot be compared."
+                f"{suite}: not all trials were evaluated on the same sets; averages cannot be compared."
             )
         elif sets and lacking:
             notes.append(f"The average is without {', '.join(lacking)}; the paper's is over all.")

@@ -7,7 +7,7 @@ import typer
 from clusterns.cli.common import common
 from clusterns.cli.lab.draw import figures, table
 from clusterns.cli.lab.restore import restore
-from clusterns.cli.lab.run import cell, list_experiments, run
+from clusterns.cli.lab.run import list_experiments, run, trial
 from clusterns.cli.lab.search import search
 
 lab = typer.Typer(
@@ -23,4 +23,4 @@ def _group() -> None:
 lab.command("list")(common(list_experiments))
 for command in (run, table, figures, restore, search):
     lab.command()(common(command))
-lab.command(hidden=True)(common(cell))
+lab.command(hidden=True)(common(trial))

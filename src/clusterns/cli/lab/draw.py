@@ -18,12 +18,12 @@ from clusterns.cli.lab.options import (
     Name,
     OnlyOption,
     SeedsOption,
-    find_cells,
+    find_trials,
 )
 from clusterns.errors import UserError
 
 if TYPE_CHECKING:
-    from clusterns.lab.cells import Cell
+    from clusterns.lab.trial import Trial
 
 SUFFIXES = {".md": "md", ".tex": "tex", ".html": "html"}
 
@@ -61,18 +61,18 @@ def table(
     For a paper:   clusterns lab table main --output main.tex
     """
     form = _form(format, output)
-    found, cells = find_cells(experiment, budget, seeds, base, corpus, only, lab)
-    _check_begun(cells, lab)
+    found, trials = find_trials(experiment, budget, seeds, base, corpus, only, lab)
+    _check_begun(trials, lab)
 
     from clusterns.console import log, stdout
     from clusterns.evaluation.catalog import EvaluationData
     from clusterns.files import atomic_file
     from clusterns.lab.differences import find_differences
-    from clusterns.lab.findings import gather
+    from clusterns.lab.outcomes import gather
     from clusterns.lab.tables import differences_table, scores_table
     from clusterns.tables import tables_as
 
-    lines = gather(found, cells)
+    lines = gather(found, trials)
     tables = [scores_table(found, lines)]
     if found.compare:
         differences = find_differences(
@@ -84,7 +84,7 @@ def table(
         from clusterns.lab.cases import case_tables
 
         quiet_libraries()
-        tables += case_tables(cells, found.cases)
+        tables += case_tables(trials, found.cases)
     text = tables_as(form, tables)
     if output is None:
         stdout.print(text, soft_wrap=True, end="")
@@ -121,26 +121,26 @@ def figures(
 
     clusterns lab figures main
     """
-    found, cells = find_cells(experiment, budget, seeds, base, corpus, only, lab)
+    found, trials = find_trials(experiment, budget, seeds, base, corpus, only, lab)
     if not found.figures:
         raise UserError(f"{experiment} declares no figures: docs/lab.md explains the key.")
-    _check_begun(cells, lab)
+    _check_begun(trials, lab)
 
     from clusterns.console import log, stdout
     from clusterns.lab.figures import draw
-    from clusterns.lab.findings import gather
+    from clusterns.lab.outcomes import gather
 
-    lines = gather(found, cells)
-    for name, drawing in found.figures.items():
-        written = draw(name, drawing, lines, output or lab / "figures")
+    lines = gather(found, trials)
+    for name, spec in found.figures.items():
+        written = draw(name, spec, lines, output or lab / "figures")
         for path in written:
             stdout.print(str(path), soft_wrap=True)
         if not written:
             log(f"{name}: nothing to draw yet.")
 
 
-def _check_begun(cells: list[Cell], lab: Path) -> None:
-    if not any(cell.is_done for cell in cells):
+def _check_begun(trials: list[Trial], lab: Path) -> None:
+    if not any(trial.is_done for trial in trials):
         raise UserError(
             f"{lab} has no result of this experiment: make them with `clusterns lab run`, with the same options."
         )

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from clusterns.lab.cells import Cell
     from clusterns.lab.experiment import Experiment
+    from clusterns.lab.trial import Trial
 
 
 class Budget(str, Enum):
@@ -42,7 +42,7 @@ SeedsOption = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="So many seeds for every row that has chance in it. Without it: what the experiment says.",
+        help="Number of seeds per stochastic row. Default: as in the experiment.",
         show_default=False,
     ),
 ]
@@ -56,11 +56,11 @@ CorpusOption = Annotated[
 ]
 OnlyOption = Annotated[
     list[str] | None,
-    typer.Option(help="This row only. May be given several times.", show_default=False),
+    typer.Option("--row", help="Only this row. May be repeated.", show_default=False),
 ]
 
 
-def find_cells(
+def find_trials(
     experiment: str,
     budget: Budget,
     seeds: int | None,
@@ -68,13 +68,13 @@ def find_cells(
     corpus: str | None,
     only: list[str] | None,
     folder: Path,
-) -> tuple[Experiment, list[Cell]]:
-    """An experiment by name or file, and those of its cells that the options ask for."""
-    from clusterns.lab.cells import cells_of
-    from clusterns.lab.load import load_experiment
+) -> tuple[Experiment, list[Trial]]:
+    """An experiment by name or file, and those of its trials that the options ask for."""
+    from clusterns.lab.experiment import load_experiment
+    from clusterns.lab.trial import trials_of
 
     found = load_experiment(experiment)
-    return found, cells_of(
+    return found, trials_of(
         found, folder.resolve(), budget.value,
         seeds=seeds, base=base, corpus=corpus, only=only or (),
     )  # fmt: skip

@@ -21,7 +21,7 @@ def restore(
     ],
     lab: LabFolder = LAB,
 ) -> None:
-    """Put the cells of records into a lab, so that only what they lack is run.
+    """Put the trials of records into a lab, so that only what they lack is run.
 
     The rows of this project's own tables, to compare yours with:
 
@@ -33,12 +33,12 @@ def restore(
     from clusterns.lab.restore import restore as put_back
 
     told = put_back(records, lab.resolve())
-    stdout.print(f"{told.cells} cells put into {lab}.", soft_wrap=True)
+    stdout.print(f"{told.trials} trials put into {lab}.", soft_wrap=True)
     if told.there:
         stdout.print(f"{told.there} were there already.")
-    if told.without_answers:
+    if told.without_predictions:
         stdout.print(
-            f"{told.without_answers} have no answers row by row: they are left out of the tests over rows.",
+            f"{told.without_predictions} have no predictions per example, so tests over examples leave them out.",
             soft_wrap=True,
         )
     for name in told.superseded:

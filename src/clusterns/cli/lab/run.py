@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from clusterns.cli.engines import GpusOption, On, OnOption, SlurmOption, find_engine
+from clusterns.cli.engines import GpusOption, On, OnOption, SlurmOption, find_launcher
 from clusterns.cli.lab.options import (
     LAB,
     BaseOption,
@@ -17,7 +17,7 @@ from clusterns.cli.lab.options import (
     Name,
     OnlyOption,
     SeedsOption,
-    find_cells,
+    find_trials,
 )
 from clusterns.errors import UserError
 
@@ -32,13 +32,13 @@ def list_experiments() -> None:
     from rich.table import Table
 
     from clusterns.console import stdout
-    from clusterns.lab.load import experiment_names, load_experiment
+    from clusterns.lab.experiment import experiment_names, load_experiment
 
-    table = Table("experiment", "what", "in the paper", "cells", box=None, pad_edge=False)
+    table = Table("experiment", "what", "in the paper", "trials", box=None, pad_edge=False)
     for name in experiment_names():
         found = load_experiment(name)
-        cells = sum(len(found.seeds_of(row)) for _, row, _ in found.lines())
-        table.add_row(name, found.title, found.source, str(cells))
+        trials = sum(len(found.seeds_of(row)) for _, row, _ in found.lines())
+        table.add_row(name, found.title, found.source, str(trials))
     stdout.print(table)
 
 
@@ -50,14 +50,16 @@ def run(
     corpus: CorpusOption = None,
     only: OnlyOption = None,
     output: Annotated[
-        Path, typer.Option("--output", "--lab", help="Folder of the lab: cells, figures.")
+        Path, typer.Option("--output", "--lab", help="Folder of the lab: trials, figures.")
     ] = LAB,
-    workers: Annotated[int, typer.Option(min=1, help="Cells at a time, one thread each.")] = 2,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Number of trials at a time, one thread each.")
+    ] = 2,
     on: OnOption = On.local,
     gpus: GpusOption = 0,
     slurm: SlurmOption = None,
 ) -> None:
-    """Run the cells of an experiment that have no result yet.
+    """Run the trials of an experiment that have no result yet.
 
     The main table:   clusterns lab run main
 
@@ -66,38 +68,38 @@ def run(
     Then:   clusterns lab table main
     """
     from clusterns.console import log, stdout
-    from clusterns.lab.run import run_cells
+    from clusterns.lab.trial import run_trials
 
-    _, cells = find_cells(experiment, budget, seeds, base, corpus, only, output)
-    engine = find_engine(on, output / "engine", gpus, slurm)
+    _, trials = find_trials(experiment, budget, seeds, base, corpus, only, output)
+    launcher = find_launcher(on, output / "engine", gpus, slurm)
     try:
-        failed = run_cells(cells, engine, workers)
+        failed = run_trials(trials, launcher, workers)
     except KeyboardInterrupt:
-        log("Stopping: the cells save what they have.")
+        log("Stopped. Finished trials are kept; the others go on with the same command.")
         raise typer.Exit(130) from None
     finally:
-        engine.close()
-    done = sum(cell.is_done for cell in cells)
-    stdout.print(f"{done} of {len(cells)} cells have a result in {output}.", soft_wrap=True)
+        launcher.close()
+    done = sum(trial.is_done for trial in trials)
+    stdout.print(f"{done} of {len(trials)} trials have a result in {output}.", soft_wrap=True)
     for name, why in failed.items():
         stdout.print(f"failed: {name}: {why}", soft_wrap=True)
     if failed:
         raise typer.Exit(1)
 
 
-def cell(folder: Annotated[Path, typer.Argument(help="Folder of the cell.")]) -> None:
-    """Run one cell; `clusterns lab run` hands them out."""
+def trial(folder: Annotated[Path, typer.Argument(help="Folder of the trial.")]) -> None:
+    """Run one trial; `clusterns lab run` hands them out."""
     if not (folder / "cell.json").is_file():
-        raise UserError(f"{folder} is no cell of a lab: `clusterns lab run` makes them.")
+        raise UserError(f"{folder} is not a trial of a lab: `clusterns lab run` makes them.")
 
-    from clusterns.api.lab import run_cell
+    from clusterns.api.lab import run_trial
     from clusterns.cli.quiet import quiet_libraries
     from clusterns.console import log
     from clusterns.training.run import Interrupted
 
     quiet_libraries()
     try:
-        run_cell(folder)
+        run_trial(folder)
     except Interrupted as stop:
         log(f"Stopped: {stop}.")
         raise typer.Exit(130) from None

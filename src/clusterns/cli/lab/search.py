@@ -19,7 +19,7 @@ from clusterns.cli.lab.options import (
 from clusterns.errors import UserError
 
 if TYPE_CHECKING:
-    from clusterns.lab.cells import Cell
+    from clusterns.lab.trial import Trial
 
 
 def search(
@@ -68,14 +68,13 @@ def search(
 
     from clusterns.console import stdout
     from clusterns.encoder.locate import identity_of_base
-    from clusterns.lab.cells import find_corpus, make_cell
-    from clusterns.lab.experiment import SETTINGS, WIKIPEDIA
-    from clusterns.lab.search.search import SEED, Search
-    from clusterns.lab.search.space import space_of
+    from clusterns.lab.experiment import BUDGETS, WIKIPEDIA
+    from clusterns.lab.search import SEED, Search, space_of
+    from clusterns.lab.trial import find_corpus, make_trial
     from clusterns.training.recipe import DEFAULT_RECIPE, load_recipe, parse_changes
 
     settings: dict[str, Any] = {
-        **SETTINGS[budget.value],
+        **BUDGETS[budget.value],
         **parse_changes(set_ or []),
         "method": method,
         "seed": SEED,
@@ -84,15 +83,15 @@ def search(
         settings["base"] = base
     text = find_corpus(corpus or WIKIPEDIA)
     recipe = load_recipe(DEFAULT_RECIPE, settings)
-    space = space_of(recipe, over)
+    space = space_of(recipe, over or ())
     output = lab.resolve()
 
-    def cell_of(values: Any) -> Cell:
-        return make_cell(f"{method}, search", {**settings, **values}, text, output)
+    def trial_of(values: Any) -> Trial:
+        return make_trial(f"{method}, search", {**settings, **values}, text, output)
 
     found = Search(
-        output / "search" / "-".join([cell_of({}).folder.name, *(over or [])]), space,
-        {key: getattr(recipe, key) for key in space}, cell_of, _run,
+        output / "search" / "-".join([trial_of({}).folder.name, *(over or [])]), space,
+        {key: getattr(recipe, key) for key in space}, trial_of, _run,
         {
             "method": method, "settings": settings, "corpus": Path(text).name,
             "base": identity_of_base(str(recipe.base)),
@@ -118,13 +117,13 @@ def search(
     stdout.print(f"Written: {found.folder / 'record.json'}", soft_wrap=True)
 
 
-def _run(cell: Cell) -> str | None:
-    """Run a cell in a process of its own; the reason where it fails."""
-    from clusterns.lab.engines.local import Local
-    from clusterns.lab.run import run_cells
+def _run(trial: Trial) -> str | None:
+    """Run a trial in a process of its own; the reason where it fails."""
+    from clusterns.lab.launchers import OnThisMachine
+    from clusterns.lab.trial import run_trials
 
-    engine = Local()
+    launcher = OnThisMachine()
     try:
-        return next(iter(run_cells([cell], engine, 1).values()), None)
+        return next(iter(run_trials([trial], launcher, 1).values()), None)
     finally:
-        engine.close()
+        launcher.close()

@@ -1,4 +1,4 @@
-"""What cells leave, gathered by line and seed."""
+"""What trials leave, gathered by line and seed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 from clusterns.api.lab import _dev_last, _last
 from clusterns.files import write_json
-from clusterns.lab.cells import cells_of
 from clusterns.lab.experiment import Experiment
-from clusterns.lab.findings import Outcome, gather, read_curves, read_metrics
+from clusterns.lab.outcomes import Outcome, gather, read_curves, read_metrics
+from clusterns.lab.trial import trials_of
 from clusterns.training.folder import RunFolder
 
 
@@ -24,7 +24,7 @@ def test_lines_have_what_is_done_and_say_why_the_rest_is_missing(tmp_path: Path)
             "grid": {"sigma": [0.2, 0.4]},
             "table": {"columns": {"Avg.": "dev"}, "published": "sigma"},
             "rows": {
-                "A": {"settings": {"method": "clusterns"}, "beside": "ClusterNS"},
+                "A": {"settings": {"method": "clusterns"}, "paper_row": "ClusterNS"},
                 "Level": {
                     "settings": {"method": "simcse"},
                     "once": True,
@@ -33,27 +33,27 @@ def test_lines_have_what_is_done_and_say_why_the_rest_is_missing(tmp_path: Path)
             },
         }
     )
-    cells = cells_of(experiment, tmp_path, "small", corpus=str(corpus))
-    assert len(cells) == 9
-    by_name = {(cell.line, cell.seed): cell for cell in cells}
+    trials = trials_of(experiment, tmp_path, "small", corpus=str(corpus))
+    assert len(trials) == 9
+    by_name = {(trial.line, trial.seed): trial for trial in trials}
     for seed, value in ((1, 50.0), (2, 52.0)):
-        cell = by_name["A, sigma 0.2", seed]
-        write_json(cell.folder / "result.json", {"suites": {}, "values": {"dev": value}})
+        trial = by_name["A, sigma 0.2", seed]
+        write_json(trial.folder / "result.json", {"suites": {}, "values": {"dev": value}})
     failed = by_name["A, sigma 0.2", 3]
     failed.log.parent.mkdir(parents=True)
     failed.log.write_text("so far so good\nerror: the disk is full\n")
     begun = by_name["A, sigma 0.4", 2]
     begun.log.parent.mkdir(parents=True)
     begun.log.touch()
-    first, second, level = gather(experiment, cells)
+    first, second, level = gather(experiment, trials)
     assert (first.label, first.row, first.point) == ("A, sigma 0.2", "A", {"sigma": 0.2})
-    assert first.beside == "ClusterNS, sigma 0.2"
+    assert first.paper_row == "ClusterNS, sigma 0.2"
     assert first.values("dev") == {1: 50.0, 2: 52.0}
     assert first.values("sts/Avg.") == {}
     assert first.missing == {3: "the disk is full"}
-    assert second.missing == {1: "not run", 2: "begun, not ended", 3: "not run"}
-    assert (level.label, level.point, level.beside) == ("Level", {}, "ClusterNS, sigma 0.6")
-    assert [line.label for line in gather(experiment, cells[:1])] == ["A, sigma 0.2"]
+    assert second.missing == {1: "not run", 2: "started, not finished", 3: "not run"}
+    assert (level.label, level.point, level.paper_row) == ("Level", {}, "ClusterNS, sigma 0.6")
+    assert [line.label for line in gather(experiment, trials[:1])] == ["A, sigma 0.2"]
 
 
 def test_curves_are_by_key_and_scores_times_a_hundred(tmp_path: Path) -> None:

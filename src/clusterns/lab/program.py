@@ -1,8 +1,8 @@
-"""One command of this program, run in a process that an engine started for it alone."""
+"""One command of this program, run in a process of its own."""
 
 from __future__ import annotations
 
-import json
+import multiprocessing
 import os
 import runpy
 import sys
@@ -10,11 +10,11 @@ import threading
 import traceback
 from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
-# Two programs of one thread each do more than one of two threads, and a thread's number decides the last
-# digits of a sum: with one, the numbers are the same on every engine.
+# Two programs of one thread each are faster than one with two threads, and the number of threads decides the last
+# digits of a sum: with one, the numbers are the same everywhere.
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
     "MKL_NUM_THREADS": "1",
@@ -22,33 +22,34 @@ ONE_THREAD = {
     "RAYON_NUM_THREADS": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }
-ERROR = "error: "
-# All that goes to another machine. Tokens do not: they come from the worker's own environment.
+# All that travels to another machine. Tokens do not: they come from the worker's own environment.
 SENT = (
     "CLUSTERNS_CACHE", "CLUSTERNS_DATA", "HF_HOME", "HF_HUB_CACHE", "HF_DATASETS_CACHE", "HF_ENDPOINT",
     "HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT",
 )  # fmt: skip
+ERROR = "error: "
+TRACEBACK = "Traceback (most recent call last)"
 
 
 def named_variables() -> dict[str, str]:
-    """The variables of the environment that go along to Ray and Slurm: cache, endpoint, offline mode, threads."""
+    """The environment variables that travel to Ray and Slurm: cache, endpoint, offline mode, threads."""
     return {name: os.environ[name] for name in SENT if name in os.environ}
 
 
 @dataclass(frozen=True)
 class Program:
-    """What to run, where, and where its words go."""
+    """A command to run, and where its output goes."""
 
     arguments: tuple[str, ...]
-    """Of the command ``clusterns``."""
+    """Arguments of ``clusterns``."""
     log: str
-    """A file that stdout and stderr are added to."""
+    """File that stdout and stderr are appended to."""
     folder: str = field(default_factory=os.getcwd)
-    """Where it runs."""
+    """Working directory."""
 
 
 def run_program(program: Program, variables: Mapping[str, str] | None = None) -> int:
-    """Run it in this process, with ``variables`` added to the environment, and give the exit code."""
+    """Run it in this process, with ``variables`` added to the environment, and return its exit code."""
     os.environ.update({**(variables or {}), **ONE_THREAD})
     os.chdir(program.folder)
     sys.argv = ["clusterns", *program.arguments]
@@ -69,18 +70,20 @@ def run_program(program: Program, variables: Mapping[str, str] | None = None) ->
 
 
 def reason(log: Path) -> str:
-    """Why a program failed: the last that it said."""
+    """Why a program failed: the last line of its output."""
     try:
         lines = _lines(log)
     except OSError:
         return "it left no log"
-    return lines[-1].removeprefix(ERROR) if lines else "it said nothing"
+    return lines[-1].removeprefix(ERROR) if lines else "it printed nothing"
 
 
 def error_in(log: Path) -> str | None:
-    """The error that a program ended with; None where it said none, and may have been killed or still run."""
+    """The error that a program ended with; None if it printed none and may be running or killed."""
     lines = _lines(log)
-    failed = bool(lines) and (lines[-1].startswith(ERROR) or any(map(_is_traceback, lines)))
+    failed = bool(lines) and (
+        lines[-1].startswith(ERROR) or any(line.startswith(TRACEBACK) for line in lines)
+    )
     return reason(log) if failed else None
 
 
@@ -89,28 +92,17 @@ def _lines(log: Path) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-def _is_traceback(line: str) -> bool:
-    return line.startswith("Traceback (most recent call last)")
-
-
-def as_text(program: Program) -> str:
-    """For the command line of :func:`main`."""
-    return json.dumps(asdict(program))
-
-
-def main() -> None:
-    """Run the program on the command line; end when whoever holds the other end of stdin does."""
-    values = json.loads(sys.argv[1])
-    program = Program(**{**values, "arguments": tuple(values["arguments"])})
-    threading.Thread(target=_end_with_the_driver, daemon=True).start()
+def run_forked(program: Program) -> None:
+    """Run it in a process that :mod:`multiprocessing` has just made, which ends with its parent."""
+    # Ctrl-C is for the launcher, which asks the programs to stop.
+    if hasattr(os, "setsid"):
+        os.setsid()
+    threading.Thread(target=_end_with_the_parent, daemon=True).start()
     sys.exit(run_program(program))
 
 
-def _end_with_the_driver() -> None:
-    while os.read(0, 1):
-        pass
-    os._exit(1)
-
-
-if __name__ == "__main__":
-    main()
+def _end_with_the_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)

@@ -1,4 +1,4 @@
-"""What an experiment found so far: the values and the curves of every line, seed by seed."""
+"""The outcomes of an experiment so far: values and curves of every line, by seed."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from typing import Any
 import yaml
 
 from clusterns.evaluation.results import FOLDER as EVALUATION
-from clusterns.lab.cells import ANSWERS, CURVES, Cell, is_restored
-from clusterns.lab.checks import DEV_LAST
-from clusterns.lab.engines.program import error_in
 from clusterns.lab.experiment import Experiment
+from clusterns.lab.program import error_in
+from clusterns.lab.specs import DEV_LAST
+from clusterns.lab.trial import CURVES, PREDICTIONS, Trial, is_restored
 from clusterns.record import current_metric
 
 Curve = list[tuple[int, float]]
-# What of metrics.jsonl is no curve over the steps that anyone looks at.
+# Keys of metrics.jsonl that are no curves worth keeping.
 NO_CURVE = {"step", "epoch", "learning_rate", "event", "eval_runtime"}
 LEAST_SHARE = 0.01  # of the denominator, below which negatives count as inactive
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came out of one cell."""
+    """The results of one trial."""
 
     seed: int
     result: Mapping[str, Any]
-    """All of its result.json, and every setting of the run as `resolved`."""
+    """All of result.json, and every setting of the run as `resolved`."""
     curves: Mapping[str, Curve]
     """(step, value) by the key of metrics.jsonl; scores x100."""
-    answers: Path | None = None
-    """Where its answers lie row by row: its run folder, or a file of results. None: not at hand."""
+    predictions: Path | None = None
+    """Where its predictions per example are: its run folder, or a file of results. None: missing."""
 
     @property
     def values(self) -> Mapping[str, float]:
-        """Its numbers by name, such as ``sts/Avg.``; of an early record, the last step's from the curve."""
+        """Numbers by name, such as ``sts/Avg.``; in an early record the last step's score is that of the curve."""
         values: dict[str, float] = self.result["values"]
         curve = self.curves.get(current_metric(f"eval_{self.result.get('metric')}"))
         if DEV_LAST in values or not curve:
@@ -52,11 +52,11 @@ class Line:
 
     label: str
     row: str
-    """The row of the experiment that it comes from; a grid makes several lines of one."""
+    """The row of the experiment; a grid makes several lines of one row."""
     point: Mapping[str, Any] = field(default_factory=dict)
     """The value of the grid."""
-    beside: str | None = None
-    """The paper's row that stands beside it."""
+    paper_row: str | None = None
+    """The paper's row to compare it with."""
     outcomes: Sequence[Outcome] = ()
     missing: Mapping[int, str] = field(default_factory=dict)
     """Why there is no result, by seed."""
@@ -71,40 +71,40 @@ class Line:
         return [one.curves[name] for one in self.outcomes if one.curves.get(name)]
 
 
-def gather(experiment: Experiment, cells: Sequence[Cell]) -> list[Line]:
-    """The lines of an experiment, with what there is of them."""
+def gather(experiment: Experiment, trials: Sequence[Trial]) -> list[Line]:
+    """The lines of an experiment, with their outcomes so far."""
     names = {id(row): name for name, row in experiment.rows.items()}
     found = []
     for label, row, point in experiment.lines():
-        own = sorted((c for c in cells if c.line == label), key=lambda cell: cell.seed)
+        own = sorted((t for t in trials if t.line == label), key=lambda trial: trial.seed)
         if not own:
             continue
-        done = [cell for cell in own if cell.is_done]
-        missing = {cell.seed: _why(cell) for cell in own if cell not in done}
-        outcomes = [_outcome(cell) for cell in done]
-        found.append(Line(label, names[id(row)], point, row.beside_at(point), outcomes, missing))
+        done = [trial for trial in own if trial.is_done]
+        missing = {trial.seed: _why(trial) for trial in own if trial not in done}
+        outcomes = [_outcome(trial) for trial in done]
+        found.append(Line(label, names[id(row)], point, row.paper_row_at(point), outcomes, missing))
     return found
 
 
-def _outcome(cell: Cell) -> Outcome:
-    result = cell.result or {}
+def _outcome(trial: Trial) -> Outcome:
+    result = trial.result or {}
     if is_restored(result):
-        answers = cell.folder / ANSWERS
+        predictions = trial.folder / PREDICTIONS
         curves = current_names(result[CURVES])
-        return Outcome(cell.seed, result, curves, answers if answers.is_file() else None)
-    run = cell.folder / "run"
+        return Outcome(trial.seed, result, curves, predictions if predictions.is_file() else None)
+    run = trial.folder / "run"
     recipe = run / "recipe.yaml"
     resolved = yaml.safe_load(recipe.read_text("utf-8")) if recipe.is_file() else None
-    judged = run if (run / EVALUATION).is_dir() else None
+    evaluated = run if (run / EVALUATION).is_dir() else None
     return Outcome(
-        cell.seed, {**result, "resolved": resolved}, read_curves(run / "metrics.jsonl"), judged
+        trial.seed, {**result, "resolved": resolved}, read_curves(run / "metrics.jsonl"), evaluated
     )
 
 
-def _why(cell: Cell) -> str:
-    if not cell.log.is_file():
+def _why(trial: Trial) -> str:
+    if not trial.log.is_file():
         return "not run"
-    return error_in(cell.log) or "begun, not ended"
+    return error_in(trial.log) or "started, not finished"
 
 
 def read_curves(metrics: Path) -> dict[str, Curve]:

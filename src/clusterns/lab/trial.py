@@ -1,15 +1,15 @@
-"""Cells: one method with one seed and one setting, a folder each.
+"""Trials: one method with one seed and one setting, a folder each.
 
     OUTPUT/cells/simcse-1-0f3a9c21d4/cell.json     what is to be done
                                      run/          the run folder, as `clusterns train` leaves it
-                                     log.txt       what the cell said
-                                     result.json   what came out, written whole at the end
+                                     log.txt       the output of the trial
+                                     result.json   the results, written last
 
-One that was restored from a record has its curves in result.json, and in place of run/ and log.txt what the
-model answered row by row (answers.json, answers.npz).
+A trial that was restored from a record has its curves in result.json, and its predictions per example
+(answers.json, answers.npz) in place of run/ and log.txt.
 
-The digits stand for all that decides the numbers: settings, base and text (:mod:`clusterns.lab.identity`). So a
-cell that several experiments have is run once, and one that was changed is another one.
+The digits stand for everything that decides the numbers: settings, base and text
+(:mod:`clusterns.lab.identity`). So a trial that two experiments share runs once.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from clusterns.console import log
 from clusterns.data.sources import check_sources
 from clusterns.encoder.locate import resolve_base
 from clusterns.errors import UserError
@@ -33,15 +34,20 @@ from clusterns.lab.identity import (
     identity_of,
     trial_name,
 )
+from clusterns.lab.launch import Launcher, Task, duration, launch
+from clusterns.lab.program import Program
+from clusterns.locks import is_free
 from clusterns.training.recipe import DEFAULT_RECIPE, load_recipe
 
-CELLS = "cells"
+# Names on disk, which earlier versions read and write.
+TRIALS = "cells"
+SPEC = "cell.json"
 CURVES = "curves"
-ANSWERS = "answers.json"
+PREDICTIONS = "answers.json"
 
 
 @dataclass(frozen=True)
-class Cell:
+class Trial:
     """One method, one seed, one setting."""
 
     line: str
@@ -55,46 +61,46 @@ class Cell:
     folder: Path
     identity: Identity
     shows_cases: bool = False
-    """Whether the table shows what its model puts together, so that numbers of a record are not enough."""
+    """Whether the table shows clusters of its model, so that recorded numbers are not enough."""
 
     @property
     def name(self) -> str:
-        """As people read it."""
+        """The name that people read."""
         return f"{self.line}, seed {self.seed}"
 
     @property
     def log(self) -> Path:
-        """What the cell said while it ran."""
+        """The output of the trial."""
         return self.folder / "log.txt"
 
     @property
     def result(self) -> dict[str, Any] | None:
-        """What came out; None before."""
+        """The results; None before."""
         file = self.folder / "result.json"
         try:
             return read_json(file) if file.is_file() else None
         except ValueError as error:
-            raise UserError(f"{file} is broken: remove it, and the cell runs again.") from error
+            raise UserError(f"{file} is broken: remove it, and the trial runs again.") from error
 
     @property
     def is_done(self) -> bool:
-        """Whether there is a result, with all that this experiment asks for."""
+        """Whether there is a result with everything that this experiment asks for."""
         result = self.result
         if result is None or (self.shows_cases and is_restored(result)):
             return False
-        judged = result["suites"]
+        evaluated = result["suites"]
         return all(
-            suite in judged and self._fits(judged[suite]["settings"]) for suite in self.suites
+            # Only clustering has something to ask for.
+            suite in evaluated
+            and evaluated[suite]["settings"].get("kmeans_seeds", self.kmeans_seeds)
+            == self.kmeans_seeds
+            for suite in self.suites
         )
 
-    def _fits(self, settings: Mapping[str, Any]) -> bool:
-        """Whether a suite was judged as this experiment asks; only clustering has something to ask."""
-        return settings.get("kmeans_seeds", self.kmeans_seeds) == self.kmeans_seeds
-
-    def order(self) -> None:
-        """Write down what is to be done."""
+    def write_spec(self) -> None:
+        """Write what is to be done."""
         write_json(
-            self.folder / "cell.json",
+            self.folder / SPEC,
             {
                 "name": self.folder.name,
                 "identity": self.identity,
@@ -106,13 +112,23 @@ class Cell:
             },
         )
 
+    def task(self) -> Task:
+        """What a launcher runs; another lab in this folder may be at it."""
+        return Task(
+            self.name,
+            Program(("lab", "trial", str(self.folder)), str(self.log)),
+            lambda: self.is_done,
+            lambda: is_free(self.folder),
+            lambda: summary(self.result or {}),
+        )
+
 
 def is_restored(result: Mapping[str, Any]) -> bool:
-    """Whether a result was put here from a record, without a run."""
+    """Whether a result comes from a record rather than a run."""
     return CURVES in result
 
 
-def cells_of(
+def trials_of(
     experiment: Experiment,
     output: Path,
     budget: Budget,
@@ -121,25 +137,25 @@ def cells_of(
     base: str | None = None,
     corpus: str | None = None,
     only: Sequence[str] = (),
-) -> list[Cell]:
-    """All cells of an experiment; the first seed of every line first, so that what is there of a lab
-    that was stopped can be compared.
+) -> list[Trial]:
+    """All trials of an experiment, the first seed of every line first, so that a lab that was stopped
+    can be compared.
 
     Args:
         experiment: what is to be done.
-        output: the folder of the lab.
+        output: folder of the lab.
         budget: whose settings.
-        seeds: so many for every line, instead of what the experiment says.
+        seeds: number of seeds for every line, instead of the experiment's.
         base: another encoder to start from.
         corpus: another text to learn from.
-        only: these lines only, by their labels or by the names of their rows.
+        only: only these lines, by their labels or the names of their rows.
     """
     text = find_corpus(corpus or experiment.corpus)
-    found: list[tuple[int, Cell]] = []
+    found: list[tuple[int, Trial]] = []
     known = [label for label, _, _ in experiment.lines()]
     for name in only:
         if name not in known and name not in experiment.rows:
-            raise UserError(f"--only {name}: there is no such row; there are {', '.join(known)}.")
+            raise UserError(f"--row {name}: there is no such row; choose from {', '.join(known)}.")
     rows = {id(row): name for name, row in experiment.rows.items()}
     for label, row, point in experiment.lines():
         if only and label not in only and rows[id(row)] not in only:
@@ -148,15 +164,15 @@ def cells_of(
         if base is not None:
             changes["base"] = base
         for place, seed in enumerate(experiment.seeds_of(row, seeds)):
-            cell = make_cell(
+            trial = make_trial(
                 label, {**changes, "seed": seed}, text, output, experiment.evaluate,
                 experiment.kmeans_seeds, shows_cases=experiment.cases > 0,
             )  # fmt: skip
-            found.append((place, cell))
-    return [cell for _, cell in sorted(found, key=lambda each: each[0])]
+            found.append((place, trial))
+    return [trial for _, trial in sorted(found, key=lambda each: each[0])]
 
 
-def make_cell(
+def make_trial(
     label: str,
     changes: Mapping[str, Any],
     corpus: str,
@@ -165,8 +181,8 @@ def make_cell(
     kmeans_seeds: int = 10,
     *,
     shows_cases: bool = False,
-) -> Cell:
-    """The cell of some settings, ``recipe`` and ``seed`` among them, on the text ``corpus``."""
+) -> Trial:
+    """The trial of some settings, ``recipe`` and ``seed`` among them, on the text ``corpus``."""
     rest = current_keys({key: value for key, value in changes.items() if key != RECIPE})
     recipe = str(changes.get(RECIPE, DEFAULT_RECIPE))
     try:
@@ -174,16 +190,16 @@ def make_cell(
     except UserError as error:
         raise UserError(f"row {label}: {error}") from None
     identity = identity_of(resolved, corpus)
-    folder = output / CELLS / trial_name(identity)
-    return Cell(
+    folder = output / TRIALS / trial_name(identity)
+    return Trial(
         label, resolved.seed, recipe, rest, corpus, suites, kmeans_seeds, folder, identity,
         shows_cases,
     )  # fmt: skip
 
 
 def find_corpus(name: str) -> str:
-    """The text of an experiment: Wikipedia from the folder of the data (the bare word where it is not
-    there), a file by its whole path, a Hub dataset as it is."""
+    """The corpus of an experiment: Wikipedia in the folder of the data (the bare word if it is not
+    there), a file by its full path, a Hub dataset unchanged."""
     if name != WIKIPEDIA:
         path = Path(name).expanduser()
         return str(path.resolve()) if path.exists() else name
@@ -193,13 +209,38 @@ def find_corpus(name: str) -> str:
     return WIKIPEDIA
 
 
-def check_at_hand(cells: Sequence[Cell]) -> None:
-    """Refuse to run cells whose text or base is not here; what they left before can be looked at."""
-    if any(cell.corpus == WIKIPEDIA for cell in cells):
+def run_trials(trials: Sequence[Trial], launcher: Launcher, workers: int) -> dict[str, str]:
+    """Run every trial without a result.
+
+    Returns:
+        Why each trial that failed did, by name.
+    """
+    distinct = {trial.folder: trial for trial in trials}
+    left = [trial for trial in distinct.values() if not trial.is_done]
+    if len(left) < len(distinct):
+        log(f"{len(distinct) - len(left)} of {len(distinct)} trials already have their result.")
+    _check_inputs(left)
+    for trial in left:
+        trial.write_spec()
+    return launch([trial.task() for trial in left], launcher, workers)
+
+
+def _check_inputs(trials: Sequence[Trial]) -> None:
+    """Refuse to run trials whose corpus or base is missing; finished ones need neither."""
+    if any(trial.corpus == WIKIPEDIA for trial in trials):
         raise UserError(
             f"the corpus {WIKIPEDIA} is {WIKIPEDIA_FILE.as_posix()} in the folder that the variable {VARIABLE} "
             "names, and is not there: name a text with --corpus, such as SimCSE's wiki1m_for_simcse.txt."
         )
-    check_sources(sorted({cell.corpus for cell in cells}))
-    for base in {cell.changes["base"] for cell in cells if cell.changes.get("base")}:
+    check_sources(sorted({trial.corpus for trial in trials}))
+    for base in {trial.changes["base"] for trial in trials if trial.changes.get("base")}:
         resolve_base(base)
+
+
+def summary(result: dict[str, Any]) -> str:
+    """The results of a trial in a few words."""
+    values = result["values"]
+    metric = "STS-B dev" if result["metric"].startswith("STS-B") else result["metric"]
+    scores = [f"{metric} {values['dev']:.1f}"]
+    scores += [f"{name} {value:.1f}" for name, value in values.items() if name.endswith("/Avg.")]
+    return f"{', '.join(scores)}; {duration(result['processor_seconds'])} of processor time"

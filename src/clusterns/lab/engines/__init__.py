@@ -1,1 +1,0 @@
-"""Programs handed out: to processes of this machine, to Ray, or to Slurm."""
