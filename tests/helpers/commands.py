@@ -95,7 +95,7 @@ class Program:
     """A process with everything imported: a server forks it, which costs 11 seconds once.
 
     Use it as ``subprocess.Popen``: ``poll``, ``wait``, ``send_signal``, ``kill``, ``returncode``.
-    Its output goes to files.
+    Its output goes to files. ``daemon=False`` if it starts processes of its own.
     """
 
     def __init__(
@@ -106,6 +106,7 @@ class Program:
         env: Mapping[str, str] | None = None,
         out: Path | None = None,
         err: Path | None = None,
+        daemon: bool = True,
     ) -> None:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(PRELOAD)
@@ -119,7 +120,7 @@ class Program:
                 {**os.environ, **(env or {})},
                 places,
             ),
-            daemon=True,
+            daemon=daemon,
         )
         self.process.start()
 

@@ -248,8 +248,9 @@ def test_a_lab_killed_and_continued_has_the_same_scores(
     place = request.getfixturevalue("ray_place") if on == "ray" else tmp_path
     output = tmp_path / "lab"
     run = ["lab", "run", experiment, "--output", output, "--on", on]
-    killed = start_cli(*run)
+    killed = start_cli(*run, daemon=False)
     until(lambda: list(output.glob(CHECKPOINT)) or killed.poll() is not None)
+    assert killed.poll() is None
     killed.kill()
     killed.wait()
     assert len(scores(output)) < 2

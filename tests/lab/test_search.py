@@ -149,7 +149,7 @@ def test_a_search_killed_and_continued_on_the_command_line(tmp_path: Path, tiny_
         "search", "simcse", "--trials", 2, "--base", tiny_bert, "--lab", tmp_path / "lab",
         "--corpus", tmp_path / "corpus.txt", *options,
     ]  # fmt: skip
-    search = start_cli("lab", *run)
+    search = start_cli("lab", *run, daemon=False)
     while not list(tmp_path.glob("lab/cells/*/run/checkpoints/checkpoint-2/trainer_state.json")):
         assert search.poll() is None
         time.sleep(0.02)

@@ -35,7 +35,7 @@ def test_killed_and_continued_gives_the_same_scores_and_a_failure_is_named(
     assert len(expected) == 2
     assert any("last/hard_negative_similarity" in values for values in expected.values())
 
-    killed = start_cli("lab", "run", file, "--output", stopped, "--workers", 1)
+    killed = start_cli("lab", "run", file, "--output", stopped, "--workers", 1, daemon=False)
     while not list(stopped.glob("cells/*/run/checkpoints/checkpoint-2/trainer_state.json")):
         assert killed.poll() is None
         time.sleep(0.02)
