@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from clusterns.lab.experiment import Experiment, Row, TableFigureSpec
-from clusterns.lab.specs import FigureSpec
+from clusterns.lab.experiment import Experiment, Row
+from clusterns.lab.specs import FigureSpec, TableSpec
 from tests.lab.small_lab import fill, lab
 
 PAGE = (Path(__file__).parents[2] / "docs" / "lab.md").read_text("utf-8")
@@ -39,7 +39,7 @@ def test_the_example_runs_and_is_drawn_as_it_stands(
     assert found == {"mine.svg", "mine.png", "mine-curves.svg", "mine-curves.png"}
 
 
-@pytest.mark.parametrize("kind", [Experiment, Row, TableFigureSpec, FigureSpec])
+@pytest.mark.parametrize("kind", [Experiment, Row, TableSpec, FigureSpec])
 def test_every_key_is_named(kind: type[Experiment]) -> None:
     missing = [key for key in kind.model_fields if not re.search(rf"[`.]{key}`", PAGE)]
     assert missing == []
