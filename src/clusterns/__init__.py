@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from clusterns.commands.explore import explore as explore
     from clusterns.commands.inspect import inspect as inspect
     from clusterns.commands.search import search as search
+    from clusterns.commands.similar import similar as similar
+    from clusterns.commands.topics import topics as topics
     from clusterns.encoder.load import load_base as load_base
     from clusterns.losses.clusterns import ClusterNSLoss as ClusterNSLoss
     from clusterns.losses.contrastive import ContrastiveLoss as ContrastiveLoss
@@ -35,6 +37,8 @@ _HOMES = {
     "inspect": "clusterns.commands.inspect",
     "load_base": "clusterns.encoder.load",
     "search": "clusterns.commands.search",
+    "similar": "clusterns.commands.similar",
+    "topics": "clusterns.commands.topics",
     "train": "clusterns.api.train",
 }
 __all__ = [
@@ -48,6 +52,8 @@ __all__ = [
     "inspect",
     "load_base",
     "search",
+    "similar",
+    "topics",
     "train",
 ]
 

@@ -3,10 +3,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from clusterns import encode, search
+from clusterns import encode, search, similar, topics
 from clusterns.encoder.load import load_model
 from tests.helpers.commands import Ran, run_cli
 
@@ -77,10 +78,10 @@ def test_a_file_of_text_is_kept_in_the_cache(run: Run, tiny_bert: Path, tmp_path
     code, out, err = run(*arguments)
     assert code == 0, err
     assert json.loads(out)[0]["text"] == "a river"
-    assert "Encoding the text; this is done once." in err
+    assert "Embedding 4 sentences with" in err
     code, again, err = run(*arguments)
     assert (code, again) == (0, out)
-    assert "Encoding" not in err
+    assert "Embedding" not in err
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["vectors"]
 
 
@@ -94,6 +95,41 @@ def test_the_function_finds_in_text_and_in_vectors(
     assert (found[0].text, found[0].row, len(found)) == ("music and song", 2, 2)
     again = search(tiny_bert, "music and song", corpus, pooling="mean", top=2, quiet=True)
     assert [hit.row for hit in again] == [hit.row for hit in found]
+
+
+def test_all_commands_share_the_embeddings_of_a_text(
+    run: Run, tiny_bert: Path, tmp_path: Path, cache: Path
+) -> None:
+    rows = [{"x": text, "y": f"id {n}"} for n, text in enumerate([*TEXTS, TEXTS[0]])]
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (tmp_path / "b.txt").write_text("\n".join(TEXTS))
+    options: dict[str, Any] = {"pooling": "mean", "quiet": True}
+    hit, *_ = search(
+        tiny_bert, "a river", tmp_path / "a.jsonl", column="x", id_column="y", **options
+    )
+    assert (hit.name, hit.also) == ("id 0", ("id 4",))
+    # These two once fell into one folder, which refused the second.
+    hit, *_ = search(tiny_bert, "id 1", tmp_path / "a.jsonl", column="y", **options)
+    assert (hit.text, hit.name) == ("id 1", None)
+    hit, *_ = search(tiny_bert, "id 1", tmp_path / "a.jsonl", column="y", id_column="y", **options)
+    assert (hit.text, hit.name) == ("id 1", "id 1")
+    similar(tiny_bert, tmp_path / "a.jsonl", column="x", **options)
+    topics(tiny_bert, tmp_path / "b.txt", k=2, **options)
+    assert len([*(cache / "vectors").glob("[!.]*")]) == 2  # of the texts and of their ids
+
+
+def test_paragraphs_are_split_into_sentences(tiny_bert: Path, tmp_path: Path, cache: Path) -> None:
+    (tmp_path / "a.txt").write_text("A river. The town sleeps! Music and song.\n\nA last one.\n")
+    hits = search(
+        tiny_bert, "The town sleeps!", tmp_path / "a.txt", pooling="mean", split_sentences=True
+    )
+    assert (hits[0].text, hits[0].row) == ("The town sleeps!", 0)
+    assert len(hits) == 4
+
+
+@pytest.mark.parametrize("function", [similar, topics])
+def test_the_corpus_of_a_run_needs_no_name(function: Any, finished: Path, cache: Path) -> None:
+    assert function(finished, quiet=True).rows.distinct == TEXTS
 
 
 def test_the_query_gets_its_own_prompt(tiny_bert: Path, tmp_path: Path, cache: Path) -> None:
@@ -112,7 +148,7 @@ def test_the_query_gets_its_own_prompt(tiny_bert: Path, tmp_path: Path, cache: P
     ("arguments", "says"),
     [
         (["RUN", " "], "the query is empty"),
-        (["nowhere", "a river"], "nowhere holds no finished run"),
+        (["nowhere", "a river"], "no finished run in nowhere"),
         (["RUN", "a river", "none.txt"], "there is no file or folder none.txt"),
         (["RUN", "a river", "--top", "0"], "--top"),
         (["RUN", "a river", "--device", "gpu"], "--device gpu: a device is cpu"),

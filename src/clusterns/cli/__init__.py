@@ -17,8 +17,6 @@ from clusterns.cli.lab import lab
 from clusterns.cli.methods import methods
 from clusterns.cli.quickstart import quickstart
 from clusterns.cli.report import report
-from clusterns.cli.similar import similar
-from clusterns.cli.topics import topics
 from clusterns.cli.train import train
 from clusterns.commands.encode import EncodeCommand
 from clusterns.commands.explore import ExploreRequest
@@ -26,6 +24,8 @@ from clusterns.commands.inspect import InspectCommand
 from clusterns.commands.recipes import RecipesCommand
 from clusterns.commands.request import Request, add_command
 from clusterns.commands.search import SearchCommand
+from clusterns.commands.similar import SimilarCommand
+from clusterns.commands.topics import TopicsCommand
 from clusterns.console import is_verbose, log_error, quiet_libraries, silenced
 from clusterns.errors import UserError
 from clusterns.record import set_command
@@ -48,8 +48,8 @@ COMMANDS: dict[str, Any] = {
     "compare": compare,
     "encode": EncodeCommand,
     "search": SearchCommand,
-    "similar": similar,
-    "topics": topics,
+    "similar": SimilarCommand,
+    "topics": TopicsCommand,
     "explore": ExploreRequest,
     "report": report,
     "inspect": InspectCommand,

@@ -7,12 +7,12 @@ from typing import Annotated
 from annotated_types import Ge, Le
 from pydantic import Field
 
-from clusterns.commands.options import ModelOptions, TextOptions, Texts, TopicCount, as_list
+from clusterns.commands.options import CorpusOptions, OptionalTexts, TopicCount, as_list
 from clusterns.commands.request import Cli, function
 from clusterns.explorer.explorer import check_explorer
 
 
-class ExploreRequest(ModelOptions, TextOptions):
+class ExploreRequest(CorpusOptions):
     """Explore sentences in the browser: a map, search as you type, topics, what training changed.
 
     Everything stays on this machine. Embeddings, neighbors and maps are computed once and stored. The call
@@ -25,9 +25,7 @@ class ExploreRequest(ModelOptions, TextOptions):
     Other text:            clusterns explore runs/mine titles.txt
     """
 
-    corpus: Texts = Field(default=(), kw_only=False)
-    """Text to explore: files, folders, Hub datasets, or a folder that `clusterns encode` wrote. Default: the corpus
-    of the run."""
+    corpus: OptionalTexts = Field(default=(), kw_only=False)
     against: Annotated[str | None, Cli(metavar="MODEL")] = None
     """Another model to compare with; `base` is the one that the run started from."""
     against_pooling: str | None = None
@@ -48,11 +46,11 @@ class ExploreRequest(ModelOptions, TextOptions):
         from clusterns.explorer.server import listen, serve
 
         with listen(self.port) as listening:
+            first = self.open(corpus, max_sentences=self.max_sentences)
+            options = self.loading.model_dump() | {"pooling": self.against_pooling}
             explorer = open_explorer(
-                model, corpus, against=self.against, against_pooling=self.against_pooling, k=self.k,
-                max_sentences=self.max_sentences, column=self.column, device=self.device,
-                **self.loading.model_dump(),
-            )  # fmt: skip
+                model, corpus, first, against=self.against, k=self.k, device=self.device, **options
+            )
             serve(explorer, listening, self.open_browser)
 
 

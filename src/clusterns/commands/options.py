@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import yaml
 from annotated_types import Ge, Le
@@ -14,6 +14,9 @@ from clusterns.commands.request import Cli, Request
 from clusterns.errors import UserError
 from clusterns.settings import parse_value
 from clusterns.vectors.settings import Loading, check_device_name
+
+if TYPE_CHECKING:
+    from clusterns.explorer.corpus import EmbeddedCorpus
 
 MODEL_HELP = (
     "Run folder, SentenceTransformer (folder or Hub name), plain Transformers encoder (needs a pooling; minibert is "
@@ -90,6 +93,13 @@ TopicCount = Annotated[
 Json = Annotated[bool, Field(description="Print the result as JSON."), Cli(names=("--json",))]
 
 
+TEXT_HELP = (
+    "Text: files, folders or Hub datasets, or a folder that `clusterns encode` wrote. "
+    "Default: the corpus of the run."
+)
+OptionalTexts = Annotated[Texts, Field(description=TEXT_HELP)]
+
+
 class TextOptions(Request):
     """How tables are read."""
 
@@ -114,3 +124,22 @@ class ModelOptions(EncoderOptions):
 
     device: Device = None
     """Device: cpu, cuda, cuda:1, mps, ... Default: the best one available."""
+
+
+class CorpusOptions(ModelOptions, TextOptions):
+    """How a corpus is read and encoded."""
+
+    split_sentences: bool = False
+    """Split paragraphs into sentences."""
+    batch_size: Annotated[int, Ge(1)] = 32
+    """Batch size."""
+
+    def open(self, corpus: Sequence[str], **more: Any) -> EmbeddedCorpus:
+        """Open the model and embed the corpus, unless that was done before."""
+        from clusterns.explorer.corpus import open_corpus
+
+        return open_corpus(
+            str(self.model), corpus, self.loading, column=self.column,
+            split_sentences=self.split_sentences, device=self.device, batch_size=self.batch_size,
+            **more,
+        )  # fmt: skip

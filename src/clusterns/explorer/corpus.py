@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,19 +18,20 @@ from numpy.typing import NDArray
 from clusterns.adaptation.settings import read_settings
 from clusterns.console import log
 from clusterns.data.columns import Columns
+from clusterns.data.sentences import split_sentences
 from clusterns.data.sources import check_sources, describe_columns, find_sources
 from clusterns.encoder.locate import check_model
 from clusterns.errors import UserError
 from clusterns.explorer.export import check_table_file
 from clusterns.files import atomic_file, cache_folder
 from clusterns.training.folder import RunFolder
-from clusterns.vectors.settings import DType, Loading
-from clusterns.vectors.store import COMPLETE, MANIFEST
+from clusterns.vectors.settings import Loading
+from clusterns.vectors.store import COMPLETE, MANIFEST, Store
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-    from clusterns.vectors.index import Index
+    from clusterns.vectors.index import Hit, Index
     from clusterns.vectors.nearest import Rows, Vectors
 
 BASE = "base"  # stands for the model that a run started from
@@ -41,25 +43,16 @@ BATCH_SIZE = 64
 _header_lock = threading.Lock()
 
 
-class ModelOptions(TypedDict, total=False):
-    """How to open a model; see :func:`clusterns.encoder.load.load_model`."""
-
-    pooling: str | None
-    max_length: int | None
-    prompt_name: str | None
-    truncate_dim: int | None
-    device: str | None
-    dtype: DType
-
-
 class Texts(NamedTuple):
-    """Distinct texts, in order of appearance, and every line that holds one of them."""
+    """Distinct texts, in order of appearance, and every row that holds one of them."""
 
     distinct: list[str]
-    lines: list[int]
-    """Numbers of the lines (or rows) with text, from 1."""
-    rows: list[int]
-    """For each of these lines, the index of its text in ``distinct``."""
+    numbers: NDArray[np.int64]
+    """(n,) numbers of the rows (in plain text: lines) with text, from 1."""
+    of: NDArray[np.int64]
+    """(n,) for each of these rows, its text as an index into ``distinct``."""
+    ids: list[str] | None = None
+    """The id of each of these rows, if a column of ids was named."""
 
 
 class EmbeddedCorpus:
@@ -69,14 +62,14 @@ class EmbeddedCorpus:
         name: what to call the model.
         model: embeds queries.
         index: the sentences and their embeddings.
-        lines: where the sentences come from; without it, each is a line of its own.
+        rows: where the sentences come from; without it, each is a row of its own.
     """
 
     def __init__(
-        self, name: str, model: SentenceTransformer, index: Index, lines: Texts | None = None
+        self, name: str, model: SentenceTransformer, index: Index, rows: Texts | None = None
     ) -> None:
         self.name, self.model, self.index = name, model, index
-        self._lines = lines
+        self._rows = rows
         self._encoding = threading.Lock()  # threads that encode at once only slow each other down
 
     def __len__(self) -> int:
@@ -103,10 +96,10 @@ class EmbeddedCorpus:
         return [text or "" for text in self.index.texts.to_pylist()]
 
     @cached_property
-    def lines(self) -> Texts:
-        """The sentences with the lines they come from."""
-        count = len(self)
-        return self._lines or Texts(self.texts, [*range(1, count + 1)], [*range(count)])
+    def rows(self) -> Texts:
+        """The sentences with the rows they come from."""
+        each = np.arange(len(self))
+        return self._rows or Texts(self.texts, each + 1, each)
 
     @cached_property
     def neighbors(self) -> tuple[Vectors, Rows]:
@@ -128,6 +121,23 @@ class EmbeddedCorpus:
             scores, rows = self.index.nearest(np.asarray(vector, dtype=np.float32), top)
         found = rows[0] >= 0
         return scores[0][found].tolist(), rows[0][found].tolist()
+
+    def hits(self, query: str, top: int) -> list[Hit]:
+        """The texts nearest to a query, each with the ids of all rows that hold it."""
+        hits = self.index.search(self.model, query, top)
+        return hits if self._rows is None else [_placed(hit, self._rows) for hit in hits]
+
+
+def _placed(hit: Hit, rows: Texts) -> Hit:
+    """A distinct text that was found, as the first row that holds it."""
+    first, *others = np.flatnonzero(rows.of == hit.row).tolist()
+    ids = rows.ids
+    return replace(
+        hit,
+        row=int(rows.numbers[first]) - 1,
+        name=None if ids is None else ids[first],
+        also=() if ids is None else tuple(ids[other] for other in others),
+    )
 
 
 # ---- opening
@@ -155,61 +165,86 @@ def check_corpus(
         check_sources(new_text)
     if corpus and not _is_encoded(corpus):
         check_sources(corpus)
-    check_model(model, pooling)
-    if not corpus and not RunFolder(Path(model)).is_finished:
-        raise UserError(f"{model} is no finished run with a corpus of its own: name a corpus.")
+    run = RunFolder(Path(model))
+    if not corpus and not run.is_finished:
+        raise UserError(
+            f"there is no finished run in {model} whose corpus could be used. Name a corpus."
+        )
+    if not corpus and not (run.path / INDEX / COMPLETE).is_file():
+        _reading(run)
+    check_model(model, pooling or loading_of(model, corpus, Loading()).pooling)
+
+
+def loading_of(model: str, corpus: Sequence[str], loading: Loading) -> Loading:
+    """How to open the model: by default as it was when the corpus was encoded, if it was."""
+    folder = Path(corpus[0]) if _is_encoded(corpus) else Path(model) / INDEX
+    encoded = not corpus or _is_encoded(corpus)
+    if loading == Loading() and encoded and (folder / COMPLETE).is_file():
+        return Store.open(folder).manifest.model.loading
+    return loading
 
 
 def open_corpus(
     model: str,
     corpus: Sequence[str] = (),
+    loading: Loading | None = None,
     *,
     column: str | None = None,
+    id_column: str | None = None,
+    split_sentences: bool = False,
     max_sentences: int | None = None,
-    **options: Any,
+    device: str | None = None,
+    batch_size: int = BATCH_SIZE,
+    needs_text: bool = True,
 ) -> EmbeddedCorpus:
-    """Embed a corpus with a model; embeddings are stored and reused.
+    """Embed a corpus with a model. All commands share the embeddings of a text, which are stored.
 
     Args:
         model: name or path of the model.
         corpus: files, folders or Hub datasets, or one folder that `clusterns encode` wrote; empty
             for the corpus of a run.
+        loading: how to open the model.
         column: column of the text in tables.
+        id_column: column of the ids in tables.
+        split_sentences: whether to split paragraphs into sentences.
         max_sentences: read at most this many.
-        options: :class:`ModelOptions`.
+        device: device of the model.
+        batch_size: batch size.
+        needs_text: whether to refuse embeddings without their texts.
     """
     from clusterns.encoder.load import load_model
     from clusterns.vectors.index import Index
 
-    name, lines = short_name(model), None
+    name, rows = short_name(model), None
     if corpus and not _is_encoded(corpus):
-        lines = read_texts(corpus, column, max_sentences)
-    opened = load_model(model, **options)
-    if lines is not None:
-        index = cached_index(opened, name, lines.distinct)
+        columns = Columns(column, id_column, unwrap=split_sentences)
+        rows = read_texts(corpus, columns, max_sentences)
+    loading = loading_of(model, corpus, loading or Loading())
+    opened = load_model(model, device=device, **loading.model_dump())
+    if rows is not None:
+        index = cached_index(opened, name, rows.distinct, loading, batch_size)
     elif not corpus:
-        index = run_index(Path(model), opened)
+        index = run_index(Path(model), opened, loading, batch_size)
     else:
         index = Index.open(Path(corpus[0]), opened, model_name=model)
-        if index.texts.null_count:
+        if needs_text and index.texts.null_count:
             raise UserError(
                 f"{corpus[0]} holds vectors without text: encode again without --no-text."
             )
-    return EmbeddedCorpus(name, opened, index, lines)
+    return EmbeddedCorpus(name, opened, index, rows)
 
 
 def open_other(model: str, first: EmbeddedCorpus, run: Path, **options: Any) -> EmbeddedCorpus:
     """Embed the sentences of ``first`` with another model; "base" is the one ``run`` started from."""
     from clusterns.encoder.load import load_model
 
-    names = None if first.index.names is None else first.index.names.to_pylist()
     if model == BASE:
         opened, name = load_base_of(run)
     else:
         opened, name = load_model(model, **options), short_name(model)
     if name == first.name:
         name = f"{name} (other)"
-    return EmbeddedCorpus(name, opened, cached_index(opened, name, first.texts, names))
+    return EmbeddedCorpus(name, opened, cached_index(opened, name, first.texts))
 
 
 def _is_encoded(corpus: Sequence[str]) -> bool:
@@ -217,46 +252,66 @@ def _is_encoded(corpus: Sequence[str]) -> bool:
 
 
 def read_texts(
-    corpus: Sequence[str], column: str | None = None, max_sentences: int | None = None
+    corpus: Sequence[str], columns: Columns | None = None, max_sentences: int | None = None
 ) -> Texts:
-    """Read files, folders or Hub datasets without cleaning them; empty lines are skipped."""
+    """Read files, folders or Hub datasets without cleaning them; empty rows are skipped.
+
+    With ``columns.unwrap``, paragraphs are split into sentences.
+    """
+    columns = columns or Columns()
     known: dict[str, int] = {}
-    lines: list[int] = []
-    rows: list[int] = []
-    for line, text in enumerate(_lines(corpus, column), start=1):
-        if text and text.strip():
-            if len(lines) == max_sentences:
-                log(f"Reading only the first {max_sentences:,} sentences (--max-sentences).")
-                break
-            lines.append(line)
-            rows.append(known.setdefault(text, len(known)))
-    if not lines:
+    numbers: list[int] = []
+    of: list[int] = []
+    ids: list[str] = []
+    for number, text, name in _sentences(corpus, columns):
+        if len(of) == max_sentences:
+            log(f"Reading only the first {max_sentences:,} sentences (--max-sentences).")
+            break
+        numbers.append(number)
+        of.append(known.setdefault(text, len(known)))
+        ids.append(name or "")
+    if not numbers:
         raise UserError(f"there is no text in {', '.join(corpus)}.")
-    return Texts(list(known), lines, rows)
+    return Texts(list(known), np.array(numbers), np.array(of), None if columns.id is None else ids)
 
 
-def _lines(corpus: Sequence[str], column: str | None) -> Iterator[str | None]:
-    sources, columns = find_sources(corpus), Columns(column)
+def _sentences(corpus: Sequence[str], columns: Columns) -> Iterator[tuple[int, str, str | None]]:
+    """Yield sentences (or rows) that are not empty, each with the number and the id of its row."""
+    sources = find_sources(corpus)
     for told in describe_columns(sources, columns):
         log(told)
+    number = 0
     for source in sources:
         for batch in source.rows(columns, lambda _: None):
-            yield from batch["text"].to_pylist()
+            for text, name in zip(*(batch[key].to_pylist() for key in ("text", "id")), strict=True):
+                number += 1
+                for one in split_sentences(text or "") if columns.unwrap else [text]:
+                    if one and one.strip():
+                        yield number, one, name
 
 
 def cached_index(
-    model: SentenceTransformer, name: str, texts: Sequence[str], names: Sequence[str] | None = None
+    model: SentenceTransformer,
+    name: str,
+    texts: Sequence[str],
+    loading: Loading | None = None,
+    batch_size: int = BATCH_SIZE,
 ) -> Index:
     """The index of texts with a model, in the cache folder."""
     from clusterns.data.in_memory import InMemorySource
     from clusterns.vectors.fingerprint import fingerprint
 
-    identity = InMemorySource.of(texts, names).identity()
+    identity = InMemorySource.of(texts).identity()
     folder = cache_folder("vectors") / f"{fingerprint(model)[:16]}-{identity[:16]}"
-    return _build_index(folder, model, name, texts, names)
+    return _build_index(folder, model, name, texts, loading, batch_size)
 
 
-def run_index(run: Path, model: SentenceTransformer, loading: Loading | None = None) -> Index:
+def run_index(
+    run: Path,
+    model: SentenceTransformer,
+    loading: Loading | None = None,
+    batch_size: int = BATCH_SIZE,
+) -> Index:
     """The index of a run's corpus, in the run folder; ``loading`` says how the model was opened."""
     from clusterns.data.corpus import prepare_corpus
     from clusterns.vectors.index import Index
@@ -264,13 +319,18 @@ def run_index(run: Path, model: SentenceTransformer, loading: Loading | None = N
     folder = run / INDEX
     if (folder / COMPLETE).is_file():
         return Index.open(folder, model, model_name=str(run))
-    reading = RunFolder(run).record["corpus"].get("reading")
+    texts = prepare_corpus(**_reading(RunFolder(run))).dataset["text"]
+    return _build_index(folder, model, str(run), texts, loading, batch_size)
+
+
+def _reading(run: RunFolder) -> Any:
+    """How the corpus of a run was read."""
+    reading = run.record["corpus"].get("reading")
     if reading is None:
         raise UserError(
-            f"{run} was interrupted before its index was built: run `clusterns quickstart --again`."
+            f"{run.path} was interrupted before its index was built: run `clusterns quickstart --overwrite`."
         )
-    texts = prepare_corpus(**reading).dataset["text"]
-    return _build_index(folder, model, str(run), texts, loading=loading)
+    return reading
 
 
 def _build_index(
@@ -278,15 +338,15 @@ def _build_index(
     model: SentenceTransformer,
     name: str,
     texts: Sequence[str],
-    names: Sequence[str] | None = None,
-    loading: Loading | None = None,
+    loading: Loading | None,
+    batch_size: int,
 ) -> Index:
     from clusterns.vectors.index import Index
 
     if not (folder / COMPLETE).is_file():
         log(f"Embedding {len(texts):,} sentences with {name}; this is done once.")
     return Index.build(
-        folder, model, texts, names, model_name=name, loading=loading, batch_size=BATCH_SIZE
+        folder, model, texts, model_name=name, loading=loading, batch_size=batch_size
     )
 
 

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterns.console import log
-from clusterns.explorer.corpus import ModelOptions, Texts, check_corpus, open_corpus
-from clusterns.explorer.export import write_rows
-from clusterns.files import atomic_file
+from clusterns.explorer.corpus import Texts
 
 if TYPE_CHECKING:
     from clusterns.vectors.nearest import Rows, Vectors
@@ -95,15 +91,15 @@ class Level:
 
 @dataclass(frozen=True)
 class Duplicates:
-    """The near-duplicates among the lines of a corpus.
+    """The near-duplicates among the rows of a corpus.
 
     Attributes:
-        lines: the lines.
+        rows: the rows.
         threshold: minimum cosine.
-        candidates: pairs of lines at the lowest threshold looked at.
+        candidates: pairs of rows at the lowest threshold looked at.
     """
 
-    lines: Texts
+    rows: Texts
     threshold: float
     candidates: Pairs
 
@@ -119,7 +115,7 @@ class Duplicates:
 
     @cached_property
     def kept(self) -> NDArray[np.bool_]:
-        """(n,) whether a line is kept."""
+        """(n,) whether a row is kept."""
         return self.pairs.kept()
 
     @cached_property
@@ -128,62 +124,8 @@ class Duplicates:
         return levels(self.candidates, (*THRESHOLDS, self.threshold))
 
     def text(self, row: int | np.integer) -> str:
-        """The text of a line."""
-        return self.lines.distinct[self.lines.rows[row]]
-
-
-def similar(
-    model: str,
-    corpus: Sequence[str] = (),
-    *,
-    threshold: float = 0.9,
-    pairs: Path | None = None,
-    groups: Path | None = None,
-    deduplicated: Path | None = None,
-    column: str | None = None,
-    **options: Unpack[ModelOptions],
-) -> Duplicates:
-    """Find near-duplicates, as ``clusterns similar`` does.
-
-    Args:
-        model: name or path of the model.
-        corpus: files, folders or Hub datasets, or one folder that `clusterns encode` wrote; empty
-            for the corpus of a run.
-        threshold: minimum cosine of near-duplicates.
-        pairs: write the pairs to this .csv or .jsonl file.
-        groups: write the groups to this .csv or .jsonl file.
-        deduplicated: write the text without near-duplicates to this file.
-        column: column of the text in tables.
-        options: how to open the model.
-    """
-    check_corpus(model, corpus, options.get("pooling"), pairs=pairs, groups=groups)
-    opened = open_corpus(model, corpus, column=column, **options)
-    candidates = find_pairs(*opened.neighbors, min(threshold, *THRESHOLDS))
-    found = Duplicates(opened.lines, threshold, line_pairs(candidates, opened.lines.rows))
-    numbers, chosen = opened.lines.lines, found.pairs
-    if pairs is not None:
-        write_rows(
-            pairs,
-            ("cosine", "line1", "line2", "text1", "text2"),
-            (
-                (round(float(c), 4), numbers[a], numbers[b], found.text(a), found.text(b))
-                for a, b, c in zip(chosen.first, chosen.second, chosen.cosines, strict=True)
-            ),
-        )
-        log(f"Wrote {len(chosen.first):,} pairs to {pairs}.")
-    if groups is not None:
-        write_rows(
-            groups,
-            ("group", "line", "text"),
-            ((n, numbers[r], found.text(r)) for n, rows in enumerate(found.groups) for r in rows),
-        )
-        log(f"Wrote {len(found.groups):,} groups to {groups}.")
-    if deduplicated is not None:
-        kept = [found.text(row) for row in np.flatnonzero(found.kept)]
-        with atomic_file(deduplicated) as temporary:
-            temporary.write_text("".join(f"{' '.join(t.splitlines())}\n" for t in kept), "utf-8")
-        log(f"Wrote {len(kept):,} of {len(numbers):,} sentences to {deduplicated}.")
-    return found
+        """The text of a row."""
+        return self.rows.distinct[self.rows.of[row]]
 
 
 def find_pairs(cosines: Vectors, rows: Rows, least: float = -1.0) -> Pairs:
@@ -200,8 +142,8 @@ def find_pairs(cosines: Vectors, rows: Rows, least: float = -1.0) -> Pairs:
     return Pairs(first[order], second[order], cosine[order], count)
 
 
-def line_pairs(pairs: Pairs, rows: Sequence[int]) -> Pairs:
-    """Pairs of distinct texts as pairs of lines; lines with the same text are pairs of cosine 1.
+def line_pairs(pairs: Pairs, rows: Sequence[int] | NDArray[np.int64]) -> Pairs:
+    """Pairs of distinct texts as pairs of rows; lines with the same text are pairs of cosine 1.
 
     Each line pairs with the first line of its text, and first lines with each other, which connects
     them all.

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +15,7 @@ from clusterns.errors import UserError
 from clusterns.explorer.corpus import (
     BASE,
     EmbeddedCorpus,
-    ModelOptions,
     check_corpus,
-    open_corpus,
     open_other,
     short_name,
 )
@@ -204,34 +202,27 @@ def check_explorer(
 
 def open_explorer(
     model: str,
-    corpus: Sequence[str] = (),
+    corpus: Sequence[str],
+    first: EmbeddedCorpus,
     *,
     against: str | None = None,
-    against_pooling: str | None = None,
     k: int | None = None,
-    max_sentences: int | None = None,
-    column: str | None = None,
-    **options: Unpack[ModelOptions],
+    **options: Any,
 ) -> Explorer:
-    """Embed a corpus with a model, or with two, and find its topics.
+    """Find the topics of a corpus, and embed it with a second model to compare with.
 
     Args:
         model: name or path of the model.
-        corpus: files, folders or Hub datasets, or one folder that `clusterns encode` wrote; empty
-            for the corpus of a run.
+        corpus: the names that ``first`` was opened by.
+        first: the corpus with the model.
         against: another model to compare with; "base" is the one that the run started from.
-        against_pooling: ``pooling`` of that model.
         k: number of topics; None to choose it from the text.
-        max_sentences: read at most this many.
-        column: column of the text in tables.
-        options: how to open the models.
+        options: how to open that model; see :func:`clusterns.encoder.load.load_model`.
     """
-    first = open_corpus(model, corpus, column=column, max_sentences=max_sentences, **options)
     if len(first) < 3:
         raise UserError("the explorer needs at least three different sentences.")
     corpora = [first]
     if against is not None:
-        options["pooling"] = against_pooling
         corpora.append(open_other(against, first, Path(model), **options))
     topics = find_topics(first.vectors, first.texts, k)
     return Explorer(short_name(corpus[0] if corpus else model), corpora, topics)

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterns.console import bar, log
+from clusterns.console import bar
 from clusterns.errors import UserError
-from clusterns.explorer.corpus import ModelOptions, Texts, check_corpus, open_corpus, read_texts
-from clusterns.explorer.export import write_rows
 from clusterns.explorer.keywords import Keywords
 from clusterns.vectors.nearest import Vectors, unit
 
@@ -146,96 +142,6 @@ class Topics:
             )
             for n, (one, other, distance, _) in enumerate(self._linkage)
         ]
-
-
-@dataclass(frozen=True)
-class TopicsOfLines:
-    """The topics of a corpus, and of the lines of that corpus or of new text.
-
-    Attributes:
-        topics: the topics.
-        lines: the lines.
-        labels, cosines: topic and cosine of each distinct text.
-    """
-
-    topics: Topics
-    lines: Texts
-    labels: Labels
-    cosines: NDArray[np.float32]
-
-
-def topics(
-    model: str,
-    corpus: Sequence[str] = (),
-    *,
-    k: int | None = None,
-    merge: Sequence[Sequence[int]] = (),
-    merge_to: int | None = None,
-    assign: Sequence[str] = (),
-    output: Path | None = None,
-    sentences: Path | None = None,
-    seed: int = 0,
-    column: str | None = None,
-    **options: Unpack[ModelOptions],
-) -> TopicsOfLines:
-    """Find topics, as ``clusterns topics`` does.
-
-    Args:
-        model: name or path of the model.
-        corpus: files, folders or Hub datasets, or one folder that `clusterns encode` wrote; empty
-            for the corpus of a run.
-        k: number of topics; None to choose it from the text.
-        merge: groups of topics to merge.
-        merge_to: merge the most similar topics until this many remain.
-        assign: new text whose sentences are assigned to the topics.
-        output: write the topics to this .csv or .jsonl file.
-        sentences: write the sentences with their topics, those of ``assign`` if given, to this .csv
-            or .jsonl file.
-        seed: random seed.
-        column: column of the text in tables.
-        options: how to open the model.
-    """
-    check_corpus(model, corpus, options.get("pooling"), assign, output=output, sentences=sentences)
-    opened = open_corpus(model, corpus, column=column, **options)
-    if len(opened) < 2:
-        raise UserError("topics need at least two different sentences.")
-    topics = find_topics(opened.vectors, opened.texts, k, seed=seed).merge(merge)
-    topics = topics.merge_to(merge_to or len(topics.topics))
-    found = TopicsOfLines(topics, opened.lines, topics.labels, topics.cosines)
-    if assign:
-        from clusterns.vectors.embed import Embedder
-
-        new = read_texts(assign, column)
-        embed = Embedder(opened.model, progress=True)
-        found = TopicsOfLines(topics, new, *topics.assign(embed(new.distinct)))
-    if output is not None:
-        write_rows(
-            output,
-            ("topic", "size", "cohesion", "words", "central"),
-            (
-                (
-                    t.number,
-                    t.size,
-                    round(t.cohesion, 4),
-                    t.words,
-                    [opened.texts[r] for r in t.central],
-                )
-                for t in topics.topics
-            ),
-        )
-        log(f"Wrote {len(topics.topics):,} topics to {output}.")
-    if sentences is not None:
-        labels, cosines, texts = found.labels, found.cosines, found.lines.distinct
-        write_rows(
-            sentences,
-            ("line", "topic", "cosine", "text"),
-            (
-                (line, int(labels[row]), round(float(cosines[row]), 4), texts[row])
-                for line, row in zip(found.lines.lines, found.lines.rows, strict=True)
-            ),
-        )
-        log(f"Wrote {len(found.lines.lines):,} sentences to {sentences}.")
-    return found
 
 
 def find_topics(

@@ -1,0 +1,185 @@
+"""``clusterns topics``: what a corpus is about."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import numpy as np
+from annotated_types import Ge
+from numpy.typing import NDArray
+from pydantic import BeforeValidator, Field
+
+from clusterns.commands.options import (
+    CorpusOptions,
+    Files,
+    OptionalPath,
+    OptionalTexts,
+    TopicCount,
+    as_list,
+)
+from clusterns.commands.request import Cli, function
+from clusterns.console import log, stdout
+from clusterns.data.columns import Columns
+from clusterns.errors import UserError
+from clusterns.explorer.corpus import Texts, check_corpus, read_texts
+from clusterns.explorer.export import write_rows
+
+if TYPE_CHECKING:
+    from rich.tree import Tree
+
+    from clusterns.explorer.topics import Topics
+
+
+class TopicsOfRows(NamedTuple):
+    """The topics of a corpus, and of the rows of that corpus or of new text."""
+
+    topics: Topics
+    rows: Texts
+    labels: NDArray[np.int16]
+    """The topic of each distinct text; -1 for outliers."""
+    cosines: NDArray[np.float32]
+    """The cosine of each distinct text with its nearest centroid."""
+
+
+def _groups(groups: Sequence[str | Sequence[int]]) -> list[list[int]]:
+    """Groups of numbers; the command line writes them as "3,7"."""
+    try:
+        return [
+            [int(part) for part in (group.split(",") if isinstance(group, str) else group)]
+            for group in groups
+        ]
+    except ValueError:
+        raise UserError(f"--merge {' '.join(map(str, groups))}: give topics as 3,7.") from None
+
+
+class TopicsRequest(CorpusOptions):
+    """Find topics: clusters of sentences, with their keywords and central sentences.
+
+    Sentences that are no closer to their topic's centroid than outsiders stay unassigned (topic -1).
+
+    clusterns topics runs/mine titles.txt
+
+    clusterns topics runs/mine titles.txt --k 20 --output topics.csv --sentences titles.csv
+    """
+
+    corpus: OptionalTexts = Field(default=(), kw_only=False)
+    k: TopicCount = None
+    merge: Annotated[
+        Sequence[Sequence[int]], BeforeValidator(_groups), Cli(list[str], metavar="N,N,...")
+    ] = ()
+    """Merge these topics. May be repeated."""
+    merge_to: Annotated[int | None, Ge(1)] = None
+    """Merge the most similar topics until this many remain."""
+    output: OptionalPath = None
+    """Write the topics to this .csv or .jsonl file."""
+    sentences: OptionalPath = None
+    """Write the sentences with their topics to this .csv or .jsonl file; outliers have topic -1."""
+    assign: Files = ()
+    """New text to assign to the topics; --sentences then writes its sentences. May be repeated."""
+    seed: int = 0
+    """Random seed."""
+
+    def run(self) -> TopicsOfRows:
+        """Find the topics and write the files asked for."""
+        output, sentences = (
+            None if path is None else Path(path) for path in (self.output, self.sentences)
+        )
+        corpus, assign = as_list(self.corpus), as_list(self.assign)
+        check_corpus(
+            str(self.model), corpus, self.pooling, assign, output=output, sentences=sentences
+        )
+        from clusterns.explorer.topics import find_topics
+        from clusterns.vectors.embed import Embedder
+
+        opened = self.open(corpus)
+        if len(opened) < 2:
+            raise UserError("topics need at least two different sentences.")
+        topics = find_topics(opened.vectors, opened.texts, self.k, seed=self.seed).merge(self.merge)
+        topics = topics.merge_to(self.merge_to or len(topics.topics))
+        found = TopicsOfRows(topics, opened.rows, topics.labels, topics.cosines)
+        if assign:
+            new = read_texts(assign, Columns(self.column, unwrap=self.split_sentences))
+            embed = Embedder(opened.model, self.batch_size, progress=True)
+            found = TopicsOfRows(topics, new, *topics.assign(embed(new.distinct)))
+        if output is not None:
+            write_rows(
+                output,
+                ("topic", "size", "cohesion", "words", "central"),
+                (
+                    (
+                        topic.number,
+                        topic.size,
+                        round(topic.cohesion, 4),
+                        topic.words,
+                        [opened.texts[row] for row in topic.central],
+                    )
+                    for topic in topics.topics
+                ),
+            )
+            log(f"Wrote {len(topics.topics):,} topics to {output}.")
+        if sentences is not None:
+            labels, cosines, texts = found.labels, found.cosines, found.rows.distinct
+            write_rows(
+                sentences,
+                ("line", "topic", "cosine", "text"),
+                (
+                    (int(number), int(labels[row]), round(float(cosines[row]), 4), texts[row])
+                    for number, row in zip(found.rows.numbers, found.rows.of, strict=True)
+                ),
+            )
+            log(f"Wrote {len(found.rows.of):,} sentences to {sentences}.")
+        return found
+
+
+class TopicsCommand(TopicsRequest):
+    tree: bool = False
+    """Show how topics merge, as a tree."""
+
+    def show(self, result: TopicsOfRows) -> None:
+        """Print the topics, their tree, and how new sentences were assigned."""
+        from rich.table import Table
+
+        topics = result.topics
+        table = Table("topic", "size", "cohesion", "keywords", "central sentence")
+        for topic in topics.topics:
+            central = topics.texts[topic.central[0]][:120] if topic.central else ""
+            words = ", ".join(topic.words[:6])
+            table.add_row(
+                str(topic.number), f"{topic.size:,}", f"{topic.cohesion:.2f}", words, central
+            )
+        stdout.print(table)
+        if self.tree and topics.tree:
+            stdout.print(_tree(topics, topics.tree[-1].number))
+        log(
+            f"{len(topics.labels):,} different sentences in {len(topics.topics)} topics; "
+            f"{topics.outliers:,} outliers."
+        )
+        if as_list(self.assign):
+            labels = result.labels.tolist()
+            table = Table("topic", f"of {len(labels):,} new sentences")
+            for number, size in Counter(labels).most_common():
+                table.add_row("none" if number < 0 else str(number), f"{size:,}")
+            stdout.print(table)
+
+
+def _tree(topics: Topics, number: int, parent: Tree | None = None) -> Tree:
+    """The hierarchy of topics below a node."""
+    from rich.tree import Tree
+
+    count = len(topics.topics)
+    if number < count:
+        topic = topics.topics[number]
+        text = f"{number}: {', '.join(topic.words[:5])} ({topic.size:,})"
+        return Tree(text) if parent is None else parent.add(text)
+    node = topics.tree[number - count]
+    text = f"{', '.join(node.words[:5])} ({node.size:,}; cosine {node.cosine:.2f})"
+    branch = Tree(text) if parent is None else parent.add(text)
+    for child in node.children:
+        _tree(topics, child, branch)
+    return branch
+
+
+topics = function(TopicsRequest)
