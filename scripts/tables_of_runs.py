@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 
 from clusterns.lab.experiment import BUDGETS
 from clusterns.lab.records import Record
-from clusterns.quickstart.proof import FIGURES
+from clusterns.quickstart.benchmark import MEASURES
 from record_run import bases_of
 
 SMALL = BUDGETS["small"]
@@ -31,13 +31,11 @@ def quickstart() -> str:
         f"| on docstrings | {' | '.join(proof)} |",
         "|---|" + "---:|" * len(proof),
     ]
-    for key, figure in FIGURES.items():
+    for key, label in MEASURES.items():
         values = [result[key] for result in proof.values()]
-        best = max(values) if figure.higher_is_better else min(values)
+        best = max(values) if label.endswith("↑") else min(values)
         cells = [f"**{v:.3f}**" if v == best else f"{v:.3f}" for v in values]
-        lines.append(
-            f"| {figure.name} {'↑' if figure.higher_is_better else '↓'} | {' | '.join(cells)} |"
-        )
+        lines.append(f"| {label} | {' | '.join(cells)} |")
     counts = run["corpus"]["docstrings"]
     lines += [
         "",

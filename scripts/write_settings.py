@@ -10,14 +10,15 @@ from pathlib import Path
 from pydantic.fields import FieldInfo
 
 from clusterns.adaptation.settings import documented_fields
-from clusterns.methods.registry import all_fields, owners
+from clusterns.methods.registry import all_fields, defaults_by_method, owners
 
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 HEAD = """# Settings
 
 Every setting of a recipe, written by `scripts/write_settings.py` from the code. Change one with `--set key=value`, or
 copy a recipe to a file of your own: `clusterns recipes default > mine.yaml`, then `--recipe mine.yaml`. A key means
-the same in Python, YAML, on the command line, in the log and in the report.
+the same in Python, YAML, on the command line, in the log and in the report. Where a method has a default of its own,
+its name follows in parentheses.
 """
 ADAPT = """## clusterns adapt
 
@@ -32,10 +33,11 @@ def main() -> None:
 def page() -> str:
     """The page as it should be."""
     belongs = owners()
-    rows = [
-        f"| `{key}` | {default(field.default)} | {text(field)} | {belongs.get(key, '')} |"
-        for key, field in all_fields().items()
-    ]
+    rows = []
+    for key, field in all_fields().items():
+        others = [f"{default(v)} ({name})" for name, v in defaults_by_method(key).items()]
+        defaults = ", ".join(filter(None, [default(field.default), *others]))
+        rows.append(f"| `{key}` | {defaults} | {text(field)} | {belongs.get(key, '')} |")
     head = ["| setting | default | meaning | of |", "|---|---|---|---|"]
     adapt = [
         f"| `{key}` | {default(field.get_default() or None)} | {text(field)} | {command} |"

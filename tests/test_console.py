@@ -9,6 +9,7 @@ import pytest
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from clusterns import console as module
 from clusterns.console import (
     bar,
     log,
@@ -109,3 +110,20 @@ def test_every_bar_is_drawn_here() -> None:
                for line in path.read_text("utf-8").splitlines() if len(line.split()) > 1)
     }  # fmt: skip
     assert importing == {"console.py"}
+
+
+def test_without_a_terminal_progress_is_a_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    now = iter(range(0, 10_000, 20))  # each look at the clock is 20 seconds later
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(now))
+    shown = bar(total=8, desc="Counting", unit=" texts", mininterval=0, miniters=1)
+    for _ in range(8):
+        shown.update(1)
+        shown.set_postfix(loss="0.3")
+    shown.close()
+    lines = sys.stderr.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert 4 <= len(lines) < 16
+    assert lines[-1].startswith("Counting: 8 of 8 (100%), ")
+    assert all(line.isprintable() for line in lines)

@@ -12,15 +12,17 @@ if "GOMP_SPINCOUNT" not in os.environ:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 if TYPE_CHECKING:
-    from clusterns.api.adapt import adapt as adapt
     from clusterns.api.evaluate import evaluate as evaluate
-    from clusterns.api.train import train as train
+    from clusterns.commands.adapt import adapt as adapt
     from clusterns.commands.encode import encode as encode
     from clusterns.commands.explore import explore as explore
     from clusterns.commands.inspect import inspect as inspect
+    from clusterns.commands.recipes import recipes as recipes
+    from clusterns.commands.report import report as report
     from clusterns.commands.search import search as search
     from clusterns.commands.similar import similar as similar
     from clusterns.commands.topics import topics as topics
+    from clusterns.commands.train import train as train
     from clusterns.encoder.load import load_base as load_base
     from clusterns.losses.clusterns import ClusterNSLoss as ClusterNSLoss
     from clusterns.losses.contrastive import ContrastiveLoss as ContrastiveLoss
@@ -30,16 +32,18 @@ _HOMES = {
     "ClusterNSLoss": "clusterns.losses.clusterns",
     "ContrastiveLoss": "clusterns.losses.contrastive",
     "ContrastiveTrainer": "clusterns.training.trainer",
-    "adapt": "clusterns.api.adapt",
+    "adapt": "clusterns.commands.adapt",
     "encode": "clusterns.commands.encode",
     "evaluate": "clusterns.api.evaluate",
     "explore": "clusterns.commands.explore",
     "inspect": "clusterns.commands.inspect",
     "load_base": "clusterns.encoder.load",
+    "recipes": "clusterns.commands.recipes",
+    "report": "clusterns.commands.report",
     "search": "clusterns.commands.search",
     "similar": "clusterns.commands.similar",
     "topics": "clusterns.commands.topics",
-    "train": "clusterns.api.train",
+    "train": "clusterns.commands.train",
 }
 __all__ = [
     "ClusterNSLoss",
@@ -51,6 +55,8 @@ __all__ = [
     "explore",
     "inspect",
     "load_base",
+    "recipes",
+    "report",
     "search",
     "similar",
     "topics",

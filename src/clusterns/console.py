@@ -6,6 +6,7 @@ through that would steer the terminal: names of files and models are other peopl
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
@@ -59,6 +60,12 @@ status = SafeConsole(stderr=True)
 stdout = SafeConsole()
 # What the first process of a machine finds wrong, it finds within seconds of the others.
 PATIENCE = 15.0
+# Where there is no terminal, progress is a line now and then.
+LINE_INTERVAL = 30.0  # seconds
+SHARE_DONE = (
+    "{desc}: {n_fmt} of {total_fmt} ({percentage:.0f}%), {remaining} left, {rate_fmt}{postfix}"
+)
+COUNT_DONE = "{desc}: {n_fmt} in {elapsed}, {rate_fmt}{postfix}"
 _silenced = ContextVar("silenced", default=False)
 _verbose = False
 _QUIET = {
@@ -103,7 +110,7 @@ def is_verbose() -> bool:
 def quiet_libraries() -> None:
     """Hide what the libraries log, except errors, and their progress bars; in verbose mode, show it.
 
-    Nothing is imported for it: libraries that come later read the environment.
+    Nothing is imported for it: libraries that come later read the environment, and loaded ones are told.
     """
     if _verbose:
         logging.basicConfig(level=logging.INFO)
@@ -112,17 +119,35 @@ def quiet_libraries() -> None:
         os.environ.setdefault(variable, value)
     for name in _LIBRARIES:
         logging.getLogger(name).setLevel(logging.ERROR)
+    if loaded := sys.modules.get("transformers.utils.logging"):
+        loaded.disable_progress_bar()
+    if loaded := sys.modules.get("datasets"):
+        loaded.disable_progress_bars()
     warnings.filterwarnings("ignore", category=FutureWarning)
     warnings.filterwarnings("ignore", category=DeprecationWarning)
     warnings.filterwarnings("ignore", message=".*pin_memory.*")
 
 
 def bar(iterable: Iterable[Any] | None = None, *, shown: bool = True, **options: Any) -> tqdm[Any]:
-    """A progress bar of tqdm; only on a terminal, and not where the user wants none."""
+    """A progress bar of tqdm; if stderr is not a terminal, a line of status every half minute."""
     from tqdm import tqdm
 
-    # None: where stderr is no terminal, there is none.
-    return tqdm(iterable, disable=None if shown and shows_status() else True, **options)
+    class Lines(tqdm):
+        logged_at = time.monotonic()
+
+        def display(self, msg: str | None = None, pos: int | None = None) -> bool:
+            now = time.monotonic()
+            if msg is None and now - self.logged_at >= LINE_INTERVAL:
+                self.logged_at = now
+                self.bar_format = SHARE_DONE if self.total else COUNT_DONE
+                log(str(self))
+            return True
+
+    disable = not shown or not shows_status()
+    if sys.stderr.isatty():
+        return tqdm(iterable, disable=disable, **options)
+    # What the library writes besides goes nowhere.
+    return Lines(iterable, disable=disable, file=io.StringIO(), **options)
 
 
 def log(message: str) -> None:

@@ -1,4 +1,4 @@
-"""The one error a user can cause, and the one that only its text gives away."""
+"""The error a user can cause, the stop a user can ask for, and out-of-memory errors."""
 
 
 class UserError(Exception):
@@ -6,6 +6,10 @@ class UserError(Exception):
 
     The command line prints it on stderr and exits with code 2; a traceback is for bugs.
     """
+
+
+class Interrupted(Exception):  # noqa: N818 - not an error
+    """The user asked the run to stop; it was saved."""
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -33,6 +33,13 @@ def as_number(value: Any) -> Any:
         return value
 
 
+def closest(name: str, known: Iterable[str]) -> str:
+    """What to choose instead of an unknown name: the closest of the known ones, and all of them."""
+    known = list(known)
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"{f' Did you mean {near[0]}?' if near else ''} Choose one of {', '.join(known)}."
+
+
 def validated(
     kind: type[S],
     values: Mapping[str, Any],
@@ -51,7 +58,8 @@ def validated(
         first = errors[0]
         key = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            near = difflib.get_close_matches(key, kind.model_fields, n=1)
+            *path, last = map(str, first["loc"])
+            near = difflib.get_close_matches(last, _fields_at(kind, path), n=1)
             hint = f" Did you mean {near[0]}?" if near else ""
             raise UserError(f"{source}: there is no setting {key!r}.{hint} {where}") from None
         if first["type"] == "missing":
@@ -60,3 +68,18 @@ def validated(
             raise UserError(f"{source}: {first['msg'].removeprefix('Value error, ')}") from None
         allowed = first["msg"][0].lower() + first["msg"][1:]
         raise UserError(f"{source}: {key} = {first['input']!r}: {allowed}.") from None
+
+
+def _fields_at(kind: type[BaseModel], path: list[str]) -> list[str]:
+    """The fields of the model that keys lead to; keys of mappings and places in lists are passed over."""
+    for key in path:
+        if key in kind.model_fields:
+            kind = _model_in(kind.model_fields[key].annotation) or kind
+    return list(kind.model_fields)
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model in an annotation such as ``dict[str, Row] | None``."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_model_in, get_args(annotation))), None)

@@ -248,7 +248,7 @@ def test_few_lines_are_refused_and_general_text_may_be_left_out(
     ("changes", "message"),
     [
         ({"base": None}, "name the sentence encoder"),
-        ({"purpose": "poems"}, "topics, search"),
+        ({"purpose": "poems"}, "'topics' or 'search'"),
         ({"base": "minibert"}, "clusterns train"),
         ({"general": "nowhere.txt"}, "--general nowhere.txt"),
         ({"purpose": "search"}, "keep the model as it is"),

@@ -10,8 +10,7 @@ import transformers
 from typer.main import get_command
 
 from clusterns.cli import app, main
-from clusterns.cli.quiet import quiet_libraries
-from clusterns.console import is_verbose, set_verbose
+from clusterns.console import is_verbose, quiet_libraries, set_verbose
 
 COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
 ENCODING = ["encode", "evaluate", "explore", "search", "similar", "topics"]

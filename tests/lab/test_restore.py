@@ -253,9 +253,9 @@ def test_a_restored_cell_is_judged_anew_with_its_run(
     ended = SimpleNamespace(
         metric="m", base_score=0.1, best_score=0.2, best_step=1, clustering_started_at=None
     )
-    plan = SimpleNamespace(run=lambda quiet: SimpleNamespace(result=ended))
+    plan = SimpleNamespace(run=lambda: SimpleNamespace(result=ended))
     monkeypatch.setattr("clusterns.api.lab.evaluate", judge)
-    monkeypatch.setattr("clusterns.api.lab.plan_training", lambda *a, **k: plan)
+    monkeypatch.setattr("clusterns.api.lab.plan_run", lambda *a, **k: plan)
     for file in ("results.json", *(("run.json",) if killed else ())):
         write_json(folder / "run" / file, {})
     if not killed:

@@ -53,8 +53,9 @@ def test_parts_join_a_method_with_their_keys_and_checks() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"method": "nonsense"}, "there is no method 'nonsense': choose one of .*simcse"),
-        ({"parts": ["nonsense"]}, "there is no part 'nonsense': choose one of .*queue"),
+        ({"method": "nonsense"}, "there is no method 'nonsense'. Choose one of .*simcse"),
+        ({"method": "simcsee"}, "there is no method 'simcsee'. Did you mean simcse\\? Choose"),
+        ({"parts": ["nonsense"]}, "there is no part 'nonsense'.* Choose one of .*queue"),
         ({"parts": 3}, "parts = 3"),
         ({"method": "simcse", "queue_momentum": 0.9},
          r"queue_momentum belongs to method esimcse.* is simcse\. Add it with parts=\[queue\]"),

@@ -15,9 +15,8 @@ from clusterns.data.docstrings import DocstringCorpus, DocstringReport
 from clusterns.encoder.load import load_base
 from clusterns.errors import UserError
 from clusterns.quickstart import run as quickstart_module
-from clusterns.quickstart.earlier import check_folder, remove_earlier
-from clusterns.quickstart.proof import FIGURES, SUBPACKAGES, Proof
-from clusterns.quickstart.queries import QUERIES
+from clusterns.quickstart.benchmark import MEASURES, QUERIES, SUBPACKAGES, DocstringBenchmark
+from clusterns.quickstart.folder import check_folder, remove_earlier
 from clusterns.vectors.index import Index
 
 WORDS = (
@@ -68,10 +67,10 @@ def test_there_are_enough_questions_and_few_spell_out_their_answer() -> None:
 
 
 def test_the_proof_measures_everything_and_a_perfect_answer_is_rank_one(tiny_bert: Path) -> None:
-    proof = Proof(documentation().objects)
-    assert list(proof.queries) == ["sort an array along an axis"]
-    found = proof(load_base(str(tiny_bert)))
-    assert found.keys() == FIGURES.keys()
+    benchmark = DocstringBenchmark(documentation().objects)
+    assert list(benchmark.queries) == ["sort an array along an axis"]
+    found = benchmark(load_base(str(tiny_bert)))
+    assert found.keys() == MEASURES.keys()
     assert 0 < found["retrieval"] <= 1
     assert found["queries_mrr"] == 1  # the only candidate
     assert found["uniformity"] < 0
@@ -89,7 +88,7 @@ class Told:
         return torch.stack([angles.cos(), angles.sin()], 1)
 
 
-def several_candidates() -> Proof:
+def several_candidates() -> DocstringBenchmark:
     """One question, two right answers and three wrong ones among the candidates."""
     names = ["numpy.sort", "torch.sort", "numpy.one", "numpy.two", "torch.three"]
     summaries = ["first right", "second right", "one", "two", "three"]
@@ -98,7 +97,7 @@ def several_candidates() -> Proof:
         {**made_up[1], "name": name, "package": name.split(".")[0], "summary": summary}
         for name, summary in zip(names, summaries, strict=True)
     ]
-    return Proof(Dataset.from_list([*made_up, *rows]))
+    return DocstringBenchmark(Dataset.from_list([*made_up, *rows]))
 
 
 @pytest.mark.parametrize(
@@ -115,18 +114,18 @@ def several_candidates() -> Proof:
     ],
 )
 def test_a_question_is_ranked_among_all_candidates(angles: dict, rank: float) -> None:
-    proof = several_candidates()
-    assert list(proof.queries) == ["sort an array along an axis"]
-    found = proof(Told(**angles, sort_an_array_along_an_axis=0.0))
+    benchmark = several_candidates()
+    assert list(benchmark.queries) == ["sort an array along an axis"]
+    found = benchmark(Told(**angles, sort_an_array_along_an_axis=0.0))
     assert found["queries_mrr"] == pytest.approx(1 / rank)
     assert found["queries_found"] == 1
 
 
 def test_an_embedding_that_is_constant_answers_nothing() -> None:
-    proof = several_candidates()
-    many = [{**proof.answers[0], "name": f"numpy.other{i}"} for i in range(95)]
-    proof.answers = Dataset.from_list([*proof.answers, *many])
-    found = proof(Told())
+    benchmark = several_candidates()
+    many = [{**benchmark.candidates[0], "name": f"numpy.other{i}"} for i in range(95)]
+    benchmark.candidates = Dataset.from_list([*benchmark.candidates, *many])
+    found = benchmark(Told())
     assert found["queries_mrr"] == pytest.approx(1 / (1 + 98 / 2))
     assert found["queries_found"] == 0
 
@@ -145,10 +144,10 @@ def quickstart_run(output: Path) -> Path:
 
 def test_again_removes_its_own_run_and_keeps_the_folder(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(quickstart_run(tmp_path / "run"))
-    check_folder(tmp_path / "link", again=True)
+    check_folder(tmp_path / "link", overwrite=True)
     remove_earlier(tmp_path / "link")
     assert list((tmp_path / "run").iterdir()) == []
-    check_folder(tmp_path / "link", again=True)
+    check_folder(tmp_path / "link", overwrite=True)
 
 
 @pytest.mark.parametrize("name", ["notes.txt", "simcse/notes.txt", "evaluation"])
@@ -156,7 +155,7 @@ def test_again_removes_nothing_where_there_is_something_else(tmp_path: Path, nam
     output = quickstart_run(tmp_path / "run")
     (output / name).mkdir() if name == "evaluation" else (output / name).write_text("mine")
     before = sorted(tmp_path.rglob("*"))
-    for refused in (partial(check_folder, again=True), remove_earlier):
+    for refused in (partial(check_folder, overwrite=True), remove_earlier):
         with pytest.raises(UserError, match=f"{name} was not made by the quickstart"):
             refused(output)
     assert set(before) <= set(tmp_path.rglob("*"))
@@ -164,15 +163,15 @@ def test_again_removes_nothing_where_there_is_something_else(tmp_path: Path, nam
 
 def test_a_quickstart_is_replaced_only_when_asked_and_another_run_never(tmp_path: Path) -> None:
     output = quickstart_run(tmp_path / "run")
-    with pytest.raises(UserError, match="--again"):
-        check_folder(output, again=False)
+    with pytest.raises(UserError, match="--overwrite"):
+        check_folder(output, overwrite=False)
     (output / "run.json").write_text(json.dumps({"corpus": {"reading": {}}}))
     with pytest.raises(UserError, match="not a quickstart"):
-        check_folder(output, again=True)
+        check_folder(output, overwrite=True)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "notes.txt").write_text("mine")
     with pytest.raises(UserError, match="not empty"):
-        check_folder(tmp_path / "full", again=True)
+        check_folder(tmp_path / "full", overwrite=True)
 
 
 def test_the_quickstart_trains_proves_and_can_be_searched(
@@ -181,7 +180,7 @@ def test_the_quickstart_trains_proves_and_can_be_searched(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(quickstart_module, "docstring_corpus", lambda progress: documentation())
+    monkeypatch.setattr(quickstart_module, "docstring_corpus", documentation)
     output = tmp_path / "run"
     changes = {
         "base": str(tiny_bert),
@@ -200,6 +199,6 @@ def test_the_quickstart_trains_proves_and_can_be_searched(
     assert hit.name is not None
 
     # Nothing that it makes itself stands in the way of another one.
-    check_folder(output, again=True)
+    check_folder(output, overwrite=True)
     remove_earlier(output)
     assert list(output.iterdir()) == []

@@ -68,18 +68,7 @@ def _run(
 ) -> RunResult:
     folder.check(resume)
     record = make_record()
-    corpus = prepare_corpus(**reading, progress=not quiet)
-    log(corpus.report.summary())
-    check_text(settings, corpus.dataset)
-    rows, heldout = split_rows(corpus.dataset, settings.heldout, settings.seed)
-    rows = subsample(rows, settings.max_sentences, settings.seed)
-    about: dict[str, Any] = {
-        "reading": dict(reading),
-        "fingerprint": corpus.fingerprint + _fingerprint(settings.general),
-        "counts": corpus.report.as_dict(),
-        "training": len(rows),
-        "heldout": len(heldout),
-    }
+    rows, heldout, about = read_text(settings, reading)
     if resume:
         check_same(settings, folder, about["fingerprint"])
 
@@ -146,6 +135,26 @@ def _run(
         flush(file)
     write_json(folder.results_file, asdict(result), durable=True)
     return result
+
+
+def read_text(
+    settings: AnySettings, reading: Mapping[str, Any]
+) -> tuple[Dataset, Dataset, dict[str, Any]]:
+    """The sentences to learn from, those held out, and facts for the record."""
+    corpus = prepare_corpus(**reading)
+    log(corpus.report.summary())
+    check_text(settings, corpus.dataset)
+    rows, heldout = split_rows(corpus.dataset, settings.heldout, settings.seed)
+    available = len(rows)
+    rows = subsample(rows, settings.max_sentences, settings.seed)
+    log(f"Learning from {len(rows):,} of {available:,} sentences; {len(heldout):,} are held out.")
+    return rows, heldout, {
+        "reading": dict(reading),
+        "fingerprint": corpus.fingerprint + _fingerprint(settings.general),
+        "counts": corpus.report.as_dict(),
+        "training": len(rows),
+        "heldout": len(heldout),
+    }  # fmt: skip
 
 
 def targets(

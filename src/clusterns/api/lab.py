@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clusterns.api.evaluate import evaluate
-from clusterns.api.plan import plan_training
+from clusterns.commands.plan import plan_run
+from clusterns.console import silenced
 from clusterns.errors import UserError
 from clusterns.evaluation.results import average
 from clusterns.evaluation.tables import AVERAGE
@@ -43,12 +44,13 @@ def run_trial(folder: Path) -> None:
         run = RunFolder(folder / "run")
         resumed = run.is_run
         if resumed:
-            plan = plan_training(None, run.path, resume=True)
+            plan = plan_run((), run.path, resume=True)
         else:
-            plan = plan_training(
-                spec["corpus"], run.path, recipe=spec["recipe"], settings=spec["settings"]
+            plan = plan_run(
+                [spec["corpus"]], run.path, recipe=spec["recipe"], changes=spec["settings"]
             )
-        trained = plan.run(quiet=True)
+        with silenced():
+            trained = plan.run()
         earlier = folder / "result.json"
         known = read_json(earlier) if earlier.is_file() else {"suites": {}}
         before = known["suites"]

@@ -8,24 +8,24 @@ from typing import Annotated, Any
 
 import typer
 
-from clusterns.cli.adapt import adapt
 from clusterns.cli.common import common
 from clusterns.cli.compare import compare
-from clusterns.cli.data import data
 from clusterns.cli.evaluate import evaluate
 from clusterns.cli.lab import lab
-from clusterns.cli.methods import methods
-from clusterns.cli.quickstart import quickstart
-from clusterns.cli.report import report
-from clusterns.cli.train import train
+from clusterns.commands import data
+from clusterns.commands.adapt import AdaptCommand
 from clusterns.commands.encode import EncodeCommand
 from clusterns.commands.explore import ExploreRequest
 from clusterns.commands.inspect import InspectCommand
+from clusterns.commands.methods import MethodsRequest
+from clusterns.commands.quickstart import QuickstartRequest
 from clusterns.commands.recipes import RecipesCommand
+from clusterns.commands.report import ReportRequest
 from clusterns.commands.request import Request, add_command
 from clusterns.commands.search import SearchCommand
 from clusterns.commands.similar import SimilarCommand
 from clusterns.commands.topics import TopicsCommand
+from clusterns.commands.train import TrainCommand
 from clusterns.console import is_verbose, log_error, quiet_libraries, silenced
 from clusterns.errors import UserError
 from clusterns.record import set_command
@@ -39,10 +39,10 @@ app = typer.Typer(
 )
 # In the order of the help. A function is not converted to a request yet.
 COMMANDS: dict[str, Any] = {
-    "quickstart": quickstart,
-    "train": train,
-    "adapt": adapt,
-    "methods": methods,
+    "quickstart": QuickstartRequest,
+    "train": TrainCommand,
+    "adapt": AdaptCommand,
+    "methods": MethodsRequest,
     "recipes": RecipesCommand,
     "evaluate": evaluate,
     "compare": compare,
@@ -51,7 +51,7 @@ COMMANDS: dict[str, Any] = {
     "similar": SimilarCommand,
     "topics": TopicsCommand,
     "explore": ExploreRequest,
-    "report": report,
+    "report": ReportRequest,
     "inspect": InspectCommand,
 }
 for name, command in COMMANDS.items():
@@ -70,7 +70,7 @@ def request(name: str, json: str) -> None:
         asked.execute()
 
 
-app.add_typer(data, name="data")
+app.add_typer(data.app, name="data")
 app.add_typer(lab, name="lab")
 
 

@@ -10,7 +10,8 @@ import yaml
 from annotated_types import Ge, Le
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
 
-from clusterns.commands.request import Cli, Request
+from clusterns.commands.request import Cli, Request, same_as
+from clusterns.data.settings import CorpusSettings
 from clusterns.errors import UserError
 from clusterns.settings import parse_value
 from clusterns.vectors.settings import Loading, check_device_name
@@ -106,6 +107,15 @@ class TextOptions(Request):
     column: str | None = None
     """Column of the text in tables and JSON lines: a name, or a number from 1 if a table has no header. A text
     file is then read as tab-separated columns."""
+
+
+class CorpusOptions(Request):
+    """How text is read; None: as the recipe says."""
+
+    column: str | None = same_as(CorpusSettings, "column")
+    document: str | None = same_as(CorpusSettings, "document")
+    split_sentences: bool | None = same_as(CorpusSettings, "split_sentences")
+    min_words: int | None = same_as(CorpusSettings, "min_words")
 
 
 class EncoderOptions(Loading, Request):

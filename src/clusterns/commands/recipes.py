@@ -9,7 +9,7 @@ from pydantic import Field
 from clusterns.adaptation.settings import documented_fields
 from clusterns.commands.request import Cli, Request, function
 from clusterns.console import stdout
-from clusterns.methods.registry import all_fields, owners
+from clusterns.methods.registry import all_fields, defaults_by_method, owners
 from clusterns.training.recipe import Recipe, load_recipe, recipe_names
 
 
@@ -43,7 +43,9 @@ class RecipesCommand(RecipesRequest):
             table = Table("setting", "default", "meaning", "belongs to", box=None, pad_edge=False)
             belongs = owners()
             for key, field in all_fields().items():
-                default = "" if field.default is None else str(field.default)
+                others = [f"{value} ({name})" for name, value in defaults_by_method(key).items()]
+                usual = "" if field.default is None else str(field.default)
+                default = ", ".join(filter(None, [usual, *others]))
                 table.add_row(key, default, field.description or "", belongs.get(key, ""))
             for key, field, command in documented_fields():
                 default = "" if field.is_required() else str(field.default)

@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 from pandas.util import hash_array
 
 from clusterns.data.sentences import UNSPACED
+from clusterns.data.settings import MIN_WORDS
 
-# One word is no sentence ("Notes", "1980s"), but two may be a title or a query, and lines of two or
-# three words are 7 % of SimCSE's own training file.
-MIN_WORDS = 2
 # About what an encoder of 512 tokens can read at all; a longer line is a document.
 MAX_CHARS = 2000
 

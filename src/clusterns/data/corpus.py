@@ -16,11 +16,12 @@ from datasets import Dataset
 from numpy.typing import NDArray
 
 from clusterns.console import bar, log
-from clusterns.data.clean import MAX_CHARS, MIN_WORDS, SeenTexts, clean
+from clusterns.data.clean import MAX_CHARS, SeenTexts, clean
 from clusterns.data.columns import Columns
 from clusterns.data.documents import Documents
 from clusterns.data.formats import DOCUMENT
 from clusterns.data.sentences import split_sentences
+from clusterns.data.settings import MIN_WORDS
 from clusterns.data.sources import RULES, FileSource, HubSource, describe_columns, find_sources
 from clusterns.errors import UserError
 from clusterns.files import atomic_file, cache_folder, read_json, write_json

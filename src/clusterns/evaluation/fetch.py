@@ -54,7 +54,7 @@ def fetch_senteval(
     folder = cache_folder(FETCHED) / NAME
     with locked(folder):
         if folder.is_dir() and not again:
-            log(f"{folder} is there already (--again fetches it anew).")
+            log(f"{folder} is there already (--overwrite downloads it again).")
             return _checked(folder)
         url = url or archive_url()
         archive = cache_folder("downloads") / f"{NAME}.tar"

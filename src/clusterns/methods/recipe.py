@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import yaml
 from pydantic import Field, field_validator, model_validator
 
+from clusterns.data.settings import CorpusSettings
 from clusterns.encoder.settings import EncoderSettings
 from clusterns.settings import Settings
 from clusterns.views.settings import PromptSettings, ViewSettings
@@ -88,7 +89,14 @@ class ContrastiveSettings(Settings):
     """Keep the activations of one mini-batch only: large batches in little memory, a second forward pass."""
 
 
-class Recipe(TrainingSettings, EncoderSettings, ViewSettings, PromptSettings, ContrastiveSettings):
+class Recipe(
+    TrainingSettings,
+    EncoderSettings,
+    ViewSettings,
+    PromptSettings,
+    ContrastiveSettings,
+    CorpusSettings,
+):
     """All settings that every run has. A part's settings are a subclass, and so is the recipe of a
     method: the join of all of its parts' (see :func:`clusterns.methods.registry.recipe_class`)."""
 

@@ -19,6 +19,7 @@ from clusterns import methods as package
 from clusterns.errors import UserError
 from clusterns.methods.method import Method
 from clusterns.methods.recipe import Recipe
+from clusterns.settings import closest
 
 ENTRY_POINTS = "clusterns.methods"
 M = TypeVar("M", bound=type[Method])
@@ -87,7 +88,7 @@ def get_method(name: str) -> Method:
     """A method by its name."""
     _load()
     if name not in _METHODS:
-        raise UserError(f"there is no method {name!r}: choose one of {', '.join(method_names())}.")
+        raise UserError(f"there is no method {name!r}.{closest(name, method_names())}")
     return _METHODS[name]
 
 
@@ -95,7 +96,7 @@ def get_part(name: str) -> type[Recipe]:
     """The settings of a part by its name."""
     _load()
     if name not in _PARTS:
-        raise UserError(f"there is no part {name!r}: choose one of {', '.join(part_names())}.")
+        raise UserError(f"there is no part {name!r}.{closest(name, part_names())}")
     return _PARTS[name]
 
 
@@ -128,6 +129,19 @@ def all_fields() -> dict[str, FieldInfo]:
     kinds += [get_method(name).settings for name in method_names()]
     fields = {key: field for kind in kinds for key, field in kind.model_fields.items()}
     return dict(sorted(fields.items()))
+
+
+def defaults_by_method(key: str) -> dict[str, Any]:
+    """The default of a key in the methods where it is not that of :func:`all_fields`."""
+    usual = all_fields()[key].default
+    found = {}
+    for name in method_names():
+        fields = recipe_class(name).model_fields
+        if key in fields:
+            default = get_method(name).defaults.get(key, fields[key].default)
+            if default != usual:
+                found[name] = default
+    return found
 
 
 def all_parts(recipe: Recipe) -> list[type[Recipe]]:

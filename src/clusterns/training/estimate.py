@@ -46,11 +46,7 @@ class Estimate:
 
     def summary(self) -> str:
         """Say it in a few sentences."""
-        seconds = self.steps * self.seconds_per_step
-        hours, minutes = divmod(round(seconds / 60), 60)
-        length = f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"
-        if seconds < 60:
-            length = f"{seconds:.0f} s"
+        length = duration(self.steps * self.seconds_per_step)
         memory = self.memory
         found = (
             f"{self.steps:,} steps at {self.seconds_per_step:.2f} s a step, about {length} without "
@@ -67,6 +63,14 @@ class Estimate:
             f"{found}, which does not fit: {gib(memory.free)} are free. About {cached}, which is "
             "what the time is for."
         )
+
+
+def duration(seconds: float) -> str:
+    """``40 s``, ``7 min`` or ``1 h 05 min``."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"
 
 
 def planned_steps(recipe: Recipe, rows: int) -> int:

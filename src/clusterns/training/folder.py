@@ -113,7 +113,10 @@ class RunFolder:
 
     def check_same(self, recipe: Recipe, fingerprint: str, metric: str | None = None) -> None:
         """A resumed run goes on with the recipe, the text and the validation that it began with."""
-        begun = load_recipe(str(self.recipe_file))
+        # Recipes of older runs do not say how the text was read; the record does.
+        reading = self.record["corpus"].get("reading", {})
+        known = {key: value for key, value in reading.items() if key != "sources"}
+        begun = load_recipe(str(self.recipe_file), known)
         unread = recipe.unread() & begun.unread()
         for key, value in recipe.model_dump(exclude=unread).items():
             if key not in NO_MATTER and getattr(begun, key, None) != value:

@@ -15,7 +15,7 @@ from transformers import (
 )
 
 from clusterns.console import log
-from clusterns.errors import UserError
+from clusterns.errors import Interrupted, UserError
 from clusterns.files import wrap_os_errors
 from clusterns.locks import locked
 from clusterns.methods.registry import get_method
@@ -51,10 +51,6 @@ from clusterns.training.processes import check_launcher, first_process_does, pro
 from clusterns.training.recipe import Recipe
 from clusterns.training.sampler import Order
 from clusterns.training.trainer import ContrastiveTrainer
-
-
-class Interrupted(Exception):  # noqa: N818 - not an error
-    """The user asked the run to stop; it was saved."""
 
 
 def train(

@@ -19,7 +19,7 @@ from clusterns.cli.lab.options import (
     SeedsOption,
     find_trials,
 )
-from clusterns.errors import UserError
+from clusterns.errors import Interrupted, UserError
 
 
 def list_experiments() -> None:
@@ -95,7 +95,6 @@ def trial(folder: Annotated[Path, typer.Argument(help="Folder of the trial.")]) 
     from clusterns.api.lab import run_trial
     from clusterns.cli.quiet import quiet_libraries
     from clusterns.console import log
-    from clusterns.training.run import Interrupted
 
     quiet_libraries()
     try:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import random
 import re
 import shutil
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,8 @@ from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
 import clusterns
-from clusterns.api.plan import plan_training, scored_pairs
-from clusterns.api.train import train
+from clusterns.commands.plan import Plan, scored_pairs, suggest_documents
+from clusterns.commands.train import TrainRequest, train
 from clusterns.encoder.load import load_base
 from clusterns.errors import UserError
 from clusterns.training.build import training_rows
@@ -22,6 +21,10 @@ from clusterns.training.recipe import load_recipe, recipe_names
 from tests.helpers.texts import WORDS
 
 SMALL = {"batch_size": 16, "clusters": 4, "max_steps": 2, "eval_steps": 2}
+
+
+def plan(corpus: Path, output: Path | None = None, **options: Any) -> Plan:
+    return TrainRequest(corpus=corpus, output=output, **options).plan()
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +59,7 @@ def test_the_example_in_the_documentation_runs(
     assert "200" in example
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    exec(textwrap.dedent("    " + example.lstrip()).replace("200", "1"), names)
+    exec(example.replace("200", "1"), names)
     assert names["run"].result.steps == 1
     assert names["model"].encode("a river").ndim == 1
 
@@ -72,9 +75,9 @@ def test_the_defaults_are_the_same_with_the_hub_in_reach_and_without(
     for name in ("file_exists", "hf_hub_download", "HfApi"):
         monkeypatch.setattr(f"huggingface_hub.{name}", connected)
     monkeypatch.delenv("HF_HUB_OFFLINE")
-    plan = plan_training(corpus, tmp_path / "run")
-    assert (plan.recipe.base, plan.recipe.dev) == ("minibert", "none")
-    assert scored_pairs(plan.recipe.dev) is None
+    found = plan(corpus, tmp_path / "run")
+    assert (found.recipe.base, found.recipe.dev) == ("minibert", "none")
+    assert scored_pairs(found.recipe.dev) is None
 
 
 def test_a_folder_with_the_name_of_a_keyword_is_not_taken_for_it(
@@ -83,7 +86,7 @@ def test_a_folder_with_the_name_of_a_keyword_is_not_taken_for_it(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "minibert").mkdir()
     (tmp_path / "stsb").write_text("x")
-    recipe = plan_training(corpus, tmp_path / "run", dev="stsb").recipe
+    recipe = plan(corpus, tmp_path / "run", dev="stsb").recipe
     assert (recipe.base, recipe.dev) == ("minibert", "stsb")
 
 
@@ -91,9 +94,9 @@ def test_where_no_base_is_named_a_larger_one_is_and_its_cost(
     corpus: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for base, said in ((None, True), ("minibert", False)):
-        plan_training(corpus, base=base, settings={**SMALL, "batch_size": 4}).estimate()
+        plan(corpus, base=base, settings={**SMALL, "batch_size": 4}).estimate()
         err = capsys.readouterr().err
-        assert ("--base google-bert/bert-base-uncased, 440 MB" in err) is said
+        assert ("--base google-bert/bert-base-uncased, a download of 440 MB" in err) is said
 
 
 def test_published_recipes_are_validated_on_stsb_and_say_so_where_it_is_missing(
@@ -104,7 +107,7 @@ def test_published_recipes_are_validated_on_stsb_and_say_so_where_it_is_missing(
     ]
     assert len(published) > 10
     for name in published:
-        assert plan_training(corpus, recipe=name, base="minibert").recipe.dev == "stsb", name
+        assert plan(corpus, recipe=name, base="minibert").recipe.dev == "stsb", name
     found = scored_pairs("stsb")
     assert found is not None
     assert len(found.scores) == 1500
@@ -118,8 +121,8 @@ def test_whole_documents_are_kept_out_and_are_no_input(tmp_path: Path, tiny_bert
     table = tmp_path / "a.csv"
     rows = [f"{number // 4},word {number} in document {number // 4}" for number in range(200)]
     table.write_text("page,text\n" + "\n".join(rows))
-    plan = plan_training(table, base=tiny_bert, document="page", settings=SMALL)
-    training, heldout, facts = plan._text(quiet=True)
+    found = plan(table, base=tiny_bert, document="page", settings=SMALL)
+    training, heldout, facts = found.text()
     assert training_rows(load_recipe("default"), training).column_names == ["text"]
     pages = [{text.split()[-1] for text in texts["text"]} for texts in (training, heldout)]
     assert not pages[0] & pages[1]
@@ -129,7 +132,7 @@ def test_whole_documents_are_kept_out_and_are_no_input(tmp_path: Path, tiny_bert
 
 def test_what_a_bare_call_takes(corpus: Path) -> None:
     def taken(**settings: Any) -> tuple[str, float]:
-        recipe = plan_training(corpus, settings=settings, document="paragraph").recipe
+        recipe = plan(corpus, settings=settings, document="paragraph").recipe
         return recipe.positives, recipe.learning_rate
 
     ours, papers = (load_recipe(name).learning_rate for name in ("minibert", "default"))
@@ -188,8 +191,8 @@ def test_a_run_on_documents_resumes_to_the_same_weights(tmp_path: Path, tiny_ber
         "masked_lm_weight": 0.1, "gradient_cache": True, "mini_batch_size": 8, "workers": 1,
         "start_step": 2, "max_sentences": 90,
     }  # fmt: skip
-    plan = plan_training(text, base=tiny_bert, settings=settings, document="paragraph")
-    assert plan.estimate(quiet=True).steps == 10
+    found = plan(text, base=tiny_bert, settings=settings, document="paragraph")
+    assert found.estimate().steps == 10
 
     def trained(output: Path, **more: Any) -> Path:
         train(
@@ -243,13 +246,13 @@ def test_pairs_with_columns_are_found_again_from_anywhere(
 ) -> None:
     (tmp_path / "pairs.tsv").write_text("4\tA cat.\tA dog.\n1\tA cat.\tA law.\n")
     monkeypatch.chdir(tmp_path)
-    dev = plan_training(corpus, dev="pairs.tsv:2,3,1").recipe.dev
+    dev = plan(corpus, dev="pairs.tsv:2,3,1").recipe.dev
     assert dev == f"{tmp_path.resolve() / 'pairs.tsv'}:2,3,1"
     pairs = scored_pairs(dev)
     assert pairs is not None
     assert pairs.scores.tolist() == [4, 1]
     with pytest.raises(UserError, match="no column 7"):
-        plan_training(corpus, dev="pairs.tsv:2,3,7")
+        plan(corpus, dev="pairs.tsv:2,3,7")
 
 
 def test_a_judge_and_word_vectors_are_found_again_from_anywhere(
@@ -257,16 +260,34 @@ def test_a_judge_and_word_vectors_are_found_again_from_anywhere(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own").mkdir()
-    plan = plan_training(corpus, base=tiny_bert, method="dclr", settings={"judge": "own"})
-    assert plan.recipe.judge == str(tmp_path / "own")  # type: ignore[attr-defined]
-    plan = plan_training(corpus, base=tiny_bert, method="dclr")
-    assert plan.recipe.judge == ""  # type: ignore[attr-defined]
+    found = plan(corpus, base=tiny_bert, method="dclr", settings={"judge": "own"})
+    assert found.recipe.judge == str(tmp_path / "own")  # type: ignore[attr-defined]
+    found = plan(corpus, base=tiny_bert, method="dclr")
+    assert found.recipe.judge == ""  # type: ignore[attr-defined]
     (tmp_path / "vectors.txt").write_text("a 1 2")
     named = {"word_vectors": "vectors.txt"}
-    plan = plan_training(corpus, base=tiny_bert, method="glove", settings=named)
-    assert plan.recipe.word_vectors == str(tmp_path / "vectors.txt")  # type: ignore[attr-defined]
+    found = plan(corpus, base=tiny_bert, method="glove", settings=named)
+    assert found.recipe.word_vectors == str(tmp_path / "vectors.txt")  # type: ignore[attr-defined]
 
 
 def test_without_a_folder_a_plan_cannot_run(corpus: Path) -> None:
     with pytest.raises(UserError, match="--output"):
-        plan_training(corpus).run()
+        plan(corpus).run()
+
+
+@pytest.mark.parametrize(
+    ("settings", "suggested"),
+    [
+        ({"method": "simcse"}, True),
+        ({"method": "clusterns"}, True),
+        ({"method": "simcse", "positives": "document"}, False),  # it does already
+        ({"method": "dclr"}, False),  # these refuse it
+        ({"method": "sncse"}, False),
+        ({"method": "whitening"}, False),
+    ],
+)
+def test_pairs_of_neighbors_are_suggested_to_methods_that_take_them(
+    settings: dict[str, str], suggested: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suggest_documents(load_recipe("default", settings))
+    assert ("positives=document" in capsys.readouterr().err) is suggested

@@ -34,5 +34,12 @@ def test_a_method_shows_its_settings_defaults_and_recipes() -> None:
 
 
 def test_an_unknown_one_is_refused_with_the_names() -> None:
-    with pytest.raises(UserError, match="there is no method or part 'nonsense': choose one of"):
+    with pytest.raises(UserError, match="there is no method or part 'nonsense'.* Choose one of"):
         output("nonsense")
+
+
+def test_settings_are_explained_with_the_defaults_of_each_method() -> None:
+    result = CliRunner().invoke(app, ["recipes", "--keys"], env={"COLUMNS": "300"})
+    shown = " ".join(result.output.split())
+    assert "average first-last-avg, embedding-last-avg (average)" in shown
+    assert "positives dropout, repetition (esimcse)" in shown

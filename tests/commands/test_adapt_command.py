@@ -31,7 +31,7 @@ def titles(tmp_path: Path) -> Path:
 def test_titles_of_a_csv(model: Path, titles: Path, tmp_path: Path) -> None:
     output = tmp_path / "run"
     code, out, err = run_cli(
-        "adapt", titles, "--column", "title", "--base", model, "--output", output, "--keep", "0.5",
+        "adapt", titles, "--column", "title", "--base", model, "--output", output, "--min-agreement-general", "0.5",
     )  # fmt: skip
     assert code == 0, err
     assert "agreement, general text" in err

@@ -1,4 +1,4 @@
-"""An earlier quickstart in the same folder: found, and removed without touching anything else."""
+"""The folder of a quickstart: an earlier one is replaced, and nothing else is touched."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from clusterns.training.folder import RunFolder
 
 RECIPE = "cpu-small"
 # Beside the run of ClusterNS in the same folder.
-SIMCSE, PROOF, INDEX = "simcse", "proof.json", "index"
+SIMCSE, SCORES, INDEX = "simcse", "proof.json", "index"
 
 
-def check_folder(output: Path, again: bool) -> None:
+def check_folder(output: Path, overwrite: bool) -> None:
     """Refuse a folder that the quickstart must not write to, or must not replace."""
     folder = RunFolder(output)
     if not folder.is_run:
         folder.check(resume=False)
         return
     if "docstrings" not in folder.record["corpus"]:
-        raise UserError(f"{output} holds a run that is not a quickstart: name another folder.")
-    if not again:
-        raise UserError(f"{output} holds a quickstart: add --again to replace it.")
+        raise UserError(f"{output} holds a run that is not a quickstart. Name another folder.")
+    if not overwrite:
+        raise UserError(f"{output} holds a quickstart. Add --overwrite to replace it.")
     for path in (output, output / SIMCSE):
         own = {entry.name for entry in _made(path)}
         for entry in path.iterdir() if path.is_dir() else ():
             if entry.name not in own:
                 raise UserError(
-                    f"{entry} was not made by the quickstart, and --again removes nothing else: move "
-                    "it away, or name another folder with --output."
+                    f"{entry} was not made by the quickstart, and --overwrite removes nothing else. Move it away, "
+                    "or name another folder with --output."
                 )
 
 
 def remove_earlier(output: Path) -> None:
     """Remove the files of an earlier quickstart; the folder itself stays."""
     with locked(output), wrap_os_errors(output):
-        check_folder(output, again=True)
+        check_folder(output, overwrite=True)
         # The record last: what a kill leaves is still known to be a quickstart.
         for entry in sorted(_made(output), key=lambda path: path == RunFolder(output).run_file):
             if entry.is_dir() and not entry.is_symlink():
@@ -49,10 +49,7 @@ def remove_earlier(output: Path) -> None:
 
 
 def _made(path: Path) -> Iterator[Path]:
-    """What a quickstart may have made at the top of its folder, or of SimCSE's in it."""
-    entries = [*RunFolder(path).entries, *(path / name for name in (SIMCSE, PROOF, INDEX))]
-    yield from entries
-    yield from map(lock_file, entries)
-    yield path / LOCK_INSIDE
-    if path.is_dir():
-        yield from filter(is_partial, path.iterdir())
+    """What a quickstart may have made in its folder, or in SimCSE's inside it."""
+    entries = [*RunFolder(path).entries, *(path / name for name in (SIMCSE, SCORES, INDEX))]
+    yield from (*entries, *map(lock_file, entries), path / LOCK_INSIDE)
+    yield from filter(is_partial, path.iterdir() if path.is_dir() else ())

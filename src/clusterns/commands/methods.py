@@ -1,0 +1,109 @@
+"""``clusterns methods``: the training methods and their parts, listed and explained."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from typing import Annotated
+
+from pydantic import Field
+from rich.table import Table
+
+from clusterns.commands.request import Cli, Request, function
+from clusterns.console import stdout
+from clusterns.errors import UserError
+from clusterns.methods.method import Method
+from clusterns.methods.recipe import Recipe
+from clusterns.methods.registry import (
+    all_fields,
+    get_method,
+    get_part,
+    keys_of,
+    method_names,
+    part_names,
+)
+from clusterns.settings import closest
+from clusterns.training.recipe import load_recipe, recipe_names
+
+
+class MethodsRequest(Request):
+    """List the methods and the parts that can be added to them, or explain one with its settings.
+
+    clusterns methods esimcse
+
+    Choose a method with `clusterns train corpus.txt --method esimcse --output runs/e`. Add a part to any method
+    that trains with `--set "parts=\\[queue]"`.
+    """
+
+    name: Annotated[str | None, Cli(argument=True)] = Field(default=None, kw_only=False)
+    """Method or part to explain."""
+
+    def run(self) -> dict[str, Method | type[Recipe]]:
+        """Look up the methods and the settings of the parts, by name."""
+        methods: dict[str, Method | type[Recipe]] = {n: get_method(n) for n in method_names()}
+        known = {
+            **methods,
+            **{name: get_part(name) for name in part_names() if name not in methods},
+        }
+        if self.name is None:
+            return known
+        if self.name not in known:
+            raise UserError(f"there is no method or part {self.name!r}.{closest(self.name, known)}")
+        return {self.name: known[self.name]}
+
+    def show(self, result: dict[str, Method | type[Recipe]]) -> None:
+        """Print two tables, or a page about one method or part."""
+        if self.name is not None:
+            _explain(self.name, result[self.name])
+            return
+        table = Table("method", "description", "paper", "needs", box=None, pad_edge=False)
+        for name, each in result.items():
+            if isinstance(each, Method):
+                table.add_row(name, _paragraphs(each)[0], each.paper, each.needs)
+        stdout.print(table)
+        stdout.print("\nParts, for any method that trains (--set parts=[NAME]):\n")
+        table = Table("part", "description", box=None, pad_edge=False)
+        for name, each in result.items():
+            if not isinstance(each, Method):
+                table.add_row(name, _paragraphs(each)[0])
+        stdout.print(table)
+
+
+def _explain(name: str, explained: Method | type[Recipe]) -> None:
+    text = "\n\n".join(_paragraphs(explained))
+    if not isinstance(explained, Method):
+        stdout.print(f"Part {name}\n\n{text}")
+        _print_settings(keys_of(explained), {})
+        return
+    stdout.print(f"{explained.title} ({explained.paper})\n\n{text}")
+    if explained.needs:
+        stdout.print(f"\nNeeds: {explained.needs}.")
+    kinds = [*(get_part(part) for part in explained.parts), explained.settings]
+    _print_settings([key for kind in kinds for key in keys_of(kind)], dict(explained.defaults))
+    recipes = [each for each in recipe_names() if load_recipe(each).method == name]
+    if recipes:
+        stdout.print(f"\nRecipes: {', '.join(recipes)}")
+    example = f"clusterns train corpus.txt --method {name} --output runs/{name}"
+    stdout.print(f"\n{example}", soft_wrap=True)
+
+
+def _print_settings(keys: Iterable[str], defaults: dict[str, object]) -> None:
+    """Its own settings, and those of every run whose default differs."""
+    fields, own = all_fields(), {*keys, *defaults}
+    table = Table("setting", "default", "meaning", box=None, pad_edge=False)
+    for key in fields:
+        if key in own:
+            default = defaults.get(key, fields[key].default)
+            shown = "" if default is None else str(default)
+            table.add_row(key, shown, fields[key].description or "")
+    if table.row_count:
+        stdout.print()
+        stdout.print(table)
+
+
+def _paragraphs(explained: object) -> list[str]:
+    """The paragraphs of a docstring, each on one line."""
+    return [" ".join(each.split()) for each in (inspect.getdoc(explained) or "").split("\n\n")]
+
+
+methods = function(MethodsRequest)

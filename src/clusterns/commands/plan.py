@@ -1,0 +1,266 @@
+"""A run that is checked before anything heavy is imported; then estimated, or carried out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from clusterns.adaptation.settings import read_settings
+from clusterns.console import log, shows_status
+from clusterns.data.columns import NO_DOCUMENTS_TO_PAIR, Columns
+from clusterns.data.settings import CorpusSettings
+from clusterns.data.sources import check_sources
+from clusterns.encoder.locate import INCLUDED, MINIBERT, is_sentence_transformer, resolve_base
+from clusterns.errors import UserError
+from clusterns.evaluation.custom import check_own, split_columns
+from clusterns.files import read_json
+from clusterns.methods.registry import get_method
+from clusterns.training.folder import RunFolder
+from clusterns.training.recipe import DEFAULT_RECIPE, MINIBERT_RECIPE, Recipe, load_recipe
+
+if TYPE_CHECKING:
+    from datasets import Dataset
+
+    from clusterns.evaluation.datasets import ScoredPairs
+    from clusterns.training.estimate import Estimate
+    from clusterns.training.run import RunResult
+
+KEYWORDS = NONE, LABEL_FREE, STSB = "none", "label-free", "stsb"
+LARGER_BASE = "google-bert/bert-base-uncased"
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A finished run."""
+
+    path: Path
+    """The run folder."""
+    model: Path
+    """The model in it: ``SentenceTransformer(str(run.model))``."""
+    result: RunResult
+    """Scores before and after, and the step of the model."""
+
+
+def plan_run(
+    corpus: Sequence[str],
+    output: str | Path | None,
+    *,
+    recipe: str | Path | None = None,
+    changes: Mapping[str, Any] | None = None,
+    resume: bool = False,
+) -> Plan:
+    """Check everything that can be checked quickly.
+
+    Args:
+        corpus: files, folders or Hub datasets; empty if a run is resumed.
+        output: run folder; None if the plan is only to be estimated.
+        recipe: name or file; None: one that suits the changes, or that of the resumed run.
+        changes: settings that differ from the recipe.
+        resume: whether to go on with the run in ``output``.
+    """
+    folder = open_folder(output, resume)
+    changes, sources = dict(changes or {}), [absolute_path(name) for name in corpus]
+    if folder is not None and resume:
+        reading = folder.record["corpus"].get("reading")
+        if reading is None or read_settings(folder.recipe_file) is not None:
+            raise UserError(f"--resume: {output} was not begun by `clusterns train`.")
+        recipe, sources = recipe or folder.recipe_file, sources or reading["sources"]
+        # Recipes of older runs do not say how the text was read.
+        known = {key: value for key, value in reading.items() if key != "sources"}
+        changes = {**known, **changes}
+    if not sources:
+        raise UserError("name the text to learn from: clusterns train CORPUS --output DIR.")
+    chosen = load_recipe(str(recipe or _recipe_for(changes)), changes)
+    no_base = chosen.base is None
+    places = {"base": chosen.base or MINIBERT}
+    places |= {k: v for k in chosen.keys_of_places() if (v := getattr(chosen, k))}
+    placed = {key: absolute_path(place) for key, place in places.items()}
+    plan = Plan(chosen.model_copy(update=placed), sources, folder, resume, no_base)
+    if folder is None or not folder.is_finished:  # what a finished run was made of may be gone
+        plan.check()
+    return plan
+
+
+def open_folder(output: str | Path | None, resume: bool) -> RunFolder | None:
+    """The run folder, if it may be written to."""
+    folder = None if output is None else RunFolder(Path(output))
+    if folder is not None:
+        # In each process: none can begin the run before all have joined to read the corpus.
+        folder.check(resume)
+    return folder
+
+
+def _recipe_for(changes: Mapping[str, Any]) -> str:
+    """The one with minibert's learning rate, unless a base or a published method is chosen."""
+    left_to_us = {"base", "method", "template"}.isdisjoint(changes)
+    return MINIBERT_RECIPE if left_to_us else DEFAULT_RECIPE
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is trained on what, and where it goes."""
+
+    recipe: Recipe
+    sources: list[str]
+    folder: RunFolder | None
+    resume: bool
+    no_base: bool
+    """Whether neither the caller nor the recipe named one."""
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the corpus is read: the arguments of ``prepare_corpus``."""
+        options = self.recipe.model_dump(include=set(CorpusSettings.model_fields))
+        return {"sources": self.sources, **options}
+
+    def check(self) -> None:
+        """Refuse files and models that are missing or do not fit."""
+        recipe = self.recipe
+        if recipe.dev not in KEYWORDS:
+            if not split_columns(Path(recipe.dev))[0].is_file():
+                raise UserError(
+                    f"--dev {recipe.dev}: there is no such file. Name a file of scored pairs, or "
+                    f"{STSB}, {LABEL_FREE} or {NONE}."
+                )
+            check_own("pairs", Path(recipe.dev))
+        if recipe.positives == "document" and recipe.document is None:
+            raise UserError(NO_DOCUMENTS_TO_PAIR)
+        check_sources(self.sources, Columns(recipe.column, document=recipe.document))
+        resolve_base(recipe.base)
+
+    def estimate(self) -> Estimate:
+        """Measure what the run would cost, in a few steps that change nothing."""
+        from clusterns.training.estimate import estimate
+
+        return estimate(self.recipe, self.text()[0])
+
+    def run(self) -> Trained:
+        """Train, or go on with the run, and save the model."""
+        folder = self.folder
+        if folder is None:
+            raise UserError("name the run folder with --output.")
+        from clusterns.training.run import RunResult
+
+        if folder.is_finished:
+            log(f"The run in {folder.path} is finished: its model is {folder.model}.")
+            return Trained(folder.path, folder.model, RunResult(**read_json(folder.results_file)))
+        from clusterns.evaluation.validators import validation
+        from clusterns.training.run import train
+
+        pairs = scored_pairs(self.recipe.dev)
+        rows, heldout, facts = self.text()
+        evaluator = validation(self.recipe, pairs, heldout)
+        result = train(
+            self.recipe, rows, evaluator, folder, resume=self.resume, corpus=facts, quiet=not shows_status(),
+        )  # fmt: skip
+        return Trained(folder.path, folder.model, result)
+
+    def text(self) -> tuple[Dataset, Dataset, dict[str, Any]]:
+        """The rows for training, those held out, and facts for the record."""
+        from clusterns.data.corpus import Corpus, prepare_corpus
+        from clusterns.data.split import split_rows, subsample
+        from clusterns.training.processes import first_process_does
+        from clusterns.training.run import check_batches
+
+        def prepare() -> Corpus:
+            return prepare_corpus(**self.reading)
+
+        recipe = self.recipe
+        _describe_base(recipe, self.no_base)
+        # The other processes find it in the cache.
+        text = first_process_does(prepare) or prepare()
+        log(text.report.summary())
+        if not self.resume and recipe.document is not None:
+            suggest_documents(recipe)
+        rows, heldout = split_rows(text.dataset, recipe.heldout, recipe.seed)
+        available = len(rows)
+        rows = subsample(rows, recipe.max_sentences, recipe.seed)
+        log(
+            f"Learning from {len(rows):,} of {available:,} sentences; {len(heldout):,} are held out."
+        )
+        check_batches(recipe, len(rows))
+        _describe_truncation(recipe, heldout["text"][:])
+        return rows, heldout, {
+            "reading": self.reading,
+            "fingerprint": text.fingerprint,
+            "counts": text.report.as_dict(),
+            "training": len(rows),
+            "heldout": len(heldout),
+        }  # fmt: skip
+
+
+def scored_pairs(dev: str) -> ScoredPairs | None:
+    """The pairs that choose the step; None if the label-free score does, or nothing."""
+    from clusterns.evaluation.catalog import EvaluationData, MissingData
+    from clusterns.evaluation.custom import read_scored_pairs
+
+    if dev in (NONE, LABEL_FREE):
+        return None
+    if dev != STSB:
+        return read_scored_pairs(Path(dev))
+    try:
+        return EvaluationData().pairs("STS-B dev")
+    except MissingData as error:
+        raise UserError(
+            f"dev = {STSB}: this run is to be validated on STS-B dev. {error} Or choose by the "
+            f"label-free score: --dev {LABEL_FREE}."
+        ) from None
+
+
+def absolute_path(name: str | Path) -> str:
+    """An existing file or folder as an absolute path, so that the run can resume from anywhere."""
+    path, columns = split_columns(Path(name).expanduser())
+    is_path = name not in (*INCLUDED, *KEYWORDS) and path.exists()
+    return f"{path.resolve()}{columns and f':{columns}'}" if is_path else str(name)
+
+
+# ---- what is worth saying before a run
+
+
+def _describe_base(recipe: Recipe, no_base: bool) -> None:
+    if no_base:
+        log(
+            f"The base is {MINIBERT}, the small BERT inside this package. With a GPU, or a day, choose a larger "
+            f"one: --base {LARGER_BASE}, a download of 440 MB and about 30 times the time per step "
+            "(--dry-run measures it here)."
+        )
+    elif get_method(recipe.method).trains and is_sentence_transformer(resolve_base(recipe.base)):
+        log(
+            "The base is a sentence encoder already. Contrastive training on a narrow corpus is known to make a "
+            "good one worse, on that corpus and elsewhere. `clusterns adapt` is made for this case (docs/adapt.md)."
+        )
+
+
+def suggest_documents(recipe: Recipe) -> None:
+    """Suggest to learn from documents, if the method can."""
+    if not get_method(recipe.method).trains or recipe.positives == "document":
+        return
+    try:  # some methods refuse it
+        type(recipe).model_validate({**recipe.model_dump(), "positives": "document"})
+    except ValidationError:
+        return
+    log(
+        "Whole documents are held out of training. To learn from documents too, from pairs of neighboring "
+        "sentences: --set positives=document."
+    )
+
+
+def _describe_truncation(recipe: Recipe, sample: Sequence[str]) -> None:
+    from clusterns.encoder.load import load_tokenizer
+
+    if not len(sample) or "max_length" in recipe.unread():
+        return
+    tokenizer = load_tokenizer(recipe.base)
+    if tokenizer.model_max_length == math.inf:  # static word vectors read the whole text
+        return
+    # In a template, the sentence is counted without the tokenizer's own tokens.
+    tokens = tokenizer(list(sample), add_special_tokens=not recipe.template)["input_ids"]
+    cut = sum(len(ids) > recipe.max_length for ids in tokens) / len(sample)
+    log(
+        f"{cut:.1%} of the sentences are longer than max_length = {recipe.max_length} tokens and are truncated."
+    )

@@ -1,0 +1,162 @@
+"""``clusterns train``: text in, a SentenceTransformer out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from pydantic import Field
+
+from clusterns.commands.options import Changes, CorpusOptions, OptionalPath, Texts, as_list
+from clusterns.commands.plan import Plan, Trained, plan_run
+from clusterns.commands.request import Cli, command_name, function, same_as
+from clusterns.console import log, stdout
+from clusterns.errors import Interrupted, UserError
+from clusterns.methods.registry import get_method
+from clusterns.settings import Settings
+from clusterns.training.recipe import Recipe
+
+
+class RunRequest(CorpusOptions):
+    """What the commands share that turn text into a run folder with a model."""
+
+    corpus: Texts = Field(default=(), kw_only=False)
+    """Text to learn from: .txt, .jsonl, .csv, .tsv or .parquet files (also .gz, .xz, .zst), folders of them, or
+    Hub datasets as owner/name[:config[:split]]. A resumed run knows its text."""
+    output: OptionalPath = Field(default=None, kw_only=False)
+    """Run folder to write."""
+    seed: int | None = same_as(Recipe, "seed")
+    settings: Changes = {}
+    """Override a setting of the recipe. May be repeated; `clusterns recipes --keys` explains all settings."""
+    resume: bool = False
+    """Resume the run in the output folder, with its text and settings. A finished run returns its result."""
+
+    def estimate(self) -> str:
+        """Measure what the run would cost, and write nothing."""
+        raise NotImplementedError
+
+    def changes(self, kind: type[Settings]) -> dict[str, Any]:
+        """What differs from the default settings: ``settings``, and the fields that are shortcuts for one."""
+        named = self.model_dump(include=set(kind.model_fields), exclude_none=True)
+        named = {key: str(v) if isinstance(v, Path) else v for key, v in named.items()}
+        return {**self.settings, **named}
+
+
+class TrainRequest(RunRequest):
+    """Train sentence embeddings from plain text, without labels.
+
+    ```python
+    from sentence_transformers import SentenceTransformer
+
+    from clusterns import train
+
+    run = train("corpus.txt", "runs/mine", settings={"max_steps": 200})
+    print(run.result.base_score, run.result.best_score)
+    model = SentenceTransformer(str(run.model))
+    ```
+
+    Ctrl-C and SIGTERM save the run and raise ``clusterns.errors.Interrupted``; ``resume=True`` goes on.
+    """
+
+    base: Annotated[str | Path | None, Cli(str)] = same_as(Recipe, "base")
+    recipe: Annotated[str | Path | None, Cli(str)] = None
+    """Published recipe (see `clusterns recipes`) or YAML file. Default: minibert, or default if a base, method or
+    template is chosen."""
+    method: str | None = same_as(Recipe, "method")
+    dev: Annotated[str | Path | None, Cli(str)] = same_as(Recipe, "dev")
+
+    def plan(self) -> Plan:
+        """Refuse what is wrong, before anything heavy is imported."""
+        changes = self.changes(Recipe)
+        plan = plan_run(
+            as_list(self.corpus),
+            self.output,
+            recipe=self.recipe,
+            changes=changes,
+            resume=self.resume,
+        )
+        refuse_without_effect(plan.recipe, changes)
+        return plan
+
+    def run(self) -> Trained:
+        return self.plan().run()
+
+    def estimate(self) -> str:
+        return self.plan().estimate().summary()
+
+
+class RunCommand(RunRequest):
+    """What the command line adds to them."""
+
+    dry_run: bool = False
+    """Read the corpus and estimate time and memory, without training or writing anything."""
+    report: bool = True
+    """Write a report (report.html in the run folder)."""
+
+    def summary(self, run: Trained) -> str:
+        """Say what came out, in a line or two."""
+        raise NotImplementedError
+
+    def execute(self) -> None:
+        """Run, print a summary, and write the report; Ctrl-C says how to resume."""
+        if self.output is None and not self.dry_run:
+            raise UserError("name the run folder with --output.")
+        try:
+            result = self.estimate() if self.dry_run else self.run()
+        except Interrupted as stop:
+            command = f"clusterns {command_name(type(self))} --output {self.output} --resume"
+            log(f"Stopped: {stop}. Resume with: {command}")
+            raise typer.Exit(130) from None
+        from clusterns.training.processes import processes
+
+        if not processes().is_main_process:
+            return
+        if isinstance(result, str):
+            stdout.print(result, soft_wrap=True)
+            return
+        # Lines to copy are not wrapped.
+        loading = f'The model is in {result.model}:\n  SentenceTransformer("{result.model}")'
+        stdout.print(f"{self.summary(result)}\n{loading}", soft_wrap=True)
+        if self.report:
+            show_report([result.path])
+
+
+class TrainCommand(RunCommand, TrainRequest):
+    """Train sentence embeddings from plain text, without labels.
+
+    A first run:  clusterns train corpus.txt --output runs/first
+
+    Estimate the cost:  clusterns train corpus.txt --dry-run
+
+    On a small CPU:  clusterns train corpus.txt --output runs/small --recipe cpu-small
+
+    Resume after a stop:  clusterns train --output runs/first --resume
+    """
+
+    def summary(self, run: Trained) -> str:
+        found = run.result
+        step = f" (step {found.best_step})" if found.steps else ""
+        return f"{found.metric}: {found.base_score:.4f} before, {found.best_score:.4f} after{step}"
+
+
+def refuse_without_effect(recipe: Recipe, changes: dict[str, Any]) -> None:
+    """Refuse settings of training for a method that does not train."""
+    unread = [key for key in changes if key in recipe.unread()]
+    if unread and not get_method(recipe.method).trains:
+        raise UserError(
+            f"{', '.join(unread)}: no effect with method {recipe.method}, which does not train. Remove "
+            f"{'it' if len(unread) == 1 else 'them'}."
+        )
+
+
+def show_report(runs: list[Path], sentences: list[str] | None = None) -> None:
+    """Write the report of runs that have just finished, and print where it is."""
+    from clusterns.reports.page import report_after
+
+    written = report_after(runs, sentences)
+    if written is not None:
+        stdout.print(f"Report: {written.resolve().as_uri()}", soft_wrap=True)
+
+
+train = function(TrainRequest)
