@@ -104,15 +104,12 @@ OptionalTexts = Annotated[Texts, Field(description=TEXT_HELP)]
 class TextOptions(Request):
     """How tables are read."""
 
-    column: str | None = None
-    """Column of the text in tables and JSON lines: a name, or a number from 1 if a table has no header. A text
-    file is then read as tab-separated columns."""
+    column: str | None = same_as(CorpusSettings, "column")
 
 
-class CorpusOptions(Request):
+class ReadingOptions(TextOptions):
     """How text is read; None: as the recipe says."""
 
-    column: str | None = same_as(CorpusSettings, "column")
     document: str | None = same_as(CorpusSettings, "document")
     split_sentences: bool | None = same_as(CorpusSettings, "split_sentences")
     min_words: int | None = same_as(CorpusSettings, "min_words")
@@ -139,8 +136,7 @@ class ModelOptions(EncoderOptions):
 class CorpusOptions(ModelOptions, TextOptions):
     """How a corpus is read and encoded."""
 
-    split_sentences: bool = False
-    """Split paragraphs into sentences."""
+    split_sentences: bool = same_as(CorpusSettings, "split_sentences", False)
     batch_size: Annotated[int, Ge(1)] = 32
     """Batch size."""
 

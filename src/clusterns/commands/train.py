@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from pydantic import Field
 
-from clusterns.commands.options import Changes, CorpusOptions, OptionalPath, Texts, as_list
+from clusterns.commands.options import Changes, OptionalPath, ReadingOptions, Texts, as_list
 from clusterns.commands.plan import Plan, Trained, plan_run
 from clusterns.commands.request import Cli, command_name, function, same_as
 from clusterns.console import log, stdout
@@ -18,7 +18,7 @@ from clusterns.settings import Settings
 from clusterns.training.recipe import Recipe
 
 
-class RunRequest(CorpusOptions):
+class RunRequest(ReadingOptions):
     """What the commands share that turn text into a run folder with a model."""
 
     corpus: Texts = Field(default=(), kw_only=False)
