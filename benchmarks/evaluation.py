@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.harness import alternate, description
 from clusterns.encoder.load import load_model
-from clusterns.evaluation.catalog import STS, EvaluationData
+from clusterns.evaluation.catalog import SUITES, EvaluationData
 from clusterns.evaluation.datasets import ScoredPairs
 from clusterns.evaluation.sts import cosines_of, pair_cosines, spearman
 from clusterns.vectors.embed import Embedder
@@ -89,7 +89,7 @@ def run() -> dict[str, Any]:
     """Measure both."""
     data = EvaluationData()
     model = load_model(MODEL, POOLING)
-    splits = [split for name in STS for split in SPLITS.get(name, (name,))]
+    splits = [split for name in SUITES["sts"] for split in SPLITS.get(name, (name,))]
     validation = [split for found in SPLITS.values() for split in found]
     model.encode(["warm up"] * 8)
     return {
@@ -98,9 +98,10 @@ def run() -> dict[str, Any]:
         "results": {
             "seven STS sets": {
                 "senteval_sentences": count(data, splits),
-                "clusterns_sentences": len(distinct(data, STS)),
+                "clusterns_sentences": len(distinct(data, SUITES["sts"])),
                 **measure(
-                    lambda: senteval_way(model, data, STS), lambda: our_way(model, data, STS)
+                    lambda: senteval_way(model, data, SUITES["sts"]),
+                    lambda: our_way(model, data, SUITES["sts"]),
                 ),
             },
             "a validation in training (STS-B dev)": {

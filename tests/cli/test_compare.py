@@ -34,7 +34,7 @@ def write(path: Path, name: str, noise: float, shared_data: Path) -> Path:
         key: SetResult(noise, key, 1379, 0.0) for key in ("alignment", "uniformity", "anisotropy")
     }
     suites = {"sts": SuiteResult({"STS-B": one}, 100 - noise), "geometry": SuiteResult(geometry)}
-    Results(name, suites=suites, items={"sts/STS-B": cosines.astype(np.float32)}).write(path)
+    Results(name, suites=suites, predictions={"sts/STS-B": cosines.astype(np.float32)}).write(path)
     return path
 
 

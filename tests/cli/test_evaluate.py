@@ -295,7 +295,6 @@ def test_help_explains_every_option() -> None:
         ["evaluate", "minibert", "--pooling", "mean", "--pairs", "bad.csv"],
         ["evaluate", "minibert", "--pooling", "mean", "--suite", "transfer", "--data", "."],
         ["compare", "."],
-        ["data", "fetch", "--sha256", "12"],
     ],
 )
 def test_refusals_load_nothing_heavy(

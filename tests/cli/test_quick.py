@@ -121,7 +121,7 @@ REFUSALS = [
     (["explore", "none", "corpus.txt"], "'none' is not a run folder"),
     (["explore", "minibert", "none.txt", "--pooling", "mean"], "none.txt"),
     (["report", "none"], "none"),
-    (["data", "fetch", "--sha256", "x"], "--sha256 x"),
+    (["data", "fetch", "--url", "x"], "--url"),
     (["lab", "run", "none"], "there is no experiment 'none'"),
     (["lab", "run", "broken.yaml"], "there is no setting 'temperatur'"),
     (["lab", "run", "main", "--corpus", "corpus.txt", "--row", "None"], "--row None"),

@@ -36,13 +36,13 @@ def test_all_that_is_there_is_found_and_the_rest_is_named(real: Plan) -> None:
         (suite, name) for suite, name in expected if name not in MISSING | {"DBpedia"}
     }
     assert sample <= found
-    assert {each.name for each in real.left} == MISSING
+    assert {each.name for each in real.skipped} == MISSING
 
 
-def test_one_table_says_what_runs_what_is_kept_and_what_is_missing(real: Plan) -> None:
-    table = real.table(kept=real.jobs[:2])
+def test_one_table_says_what_runs_what_is_stored_and_what_is_missing(real: Plan) -> None:
+    table = real.table(stored=real.jobs[:2])
     rows = {(suite, cells[0]): cells[1:] for suite, cells in table.rows}
-    assert rows["sts", "STS12"] == ["3,108", "senteval/STS/STS12-en-test", "kept"]
+    assert rows["sts", "STS12"] == ["3,108", "senteval/STS/STS12-en-test", "stored"]
     assert rows["sts", "STS14"][2] == "will run"
     assert rows["transfer", "MPQA"] == [None, None, "missing"]
     assert rows["geometry", "STS-B"][0] == "1,379"
@@ -53,7 +53,7 @@ def test_one_table_says_what_runs_what_is_kept_and_what_is_missing(real: Plan) -
 
 
 def test_nothing_at_hand_is_one_message(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="Not at hand: MR .*, MRPC "):
+    with pytest.raises(UserError, match="Not found: MR .*, MRPC "):
         find_jobs(["transfer"], EvaluationData(tmp_path))
 
 
@@ -61,7 +61,7 @@ def test_a_suite_without_data_does_not_stop_the_others(shared_data: Path) -> Non
     data = EvaluationData(shared_data / "senteval")
     plan = find_jobs(["sts", "clustering"], data)
     assert {job.suite for job in plan.jobs} == {"sts"}
-    assert [each.suite for each in plan.left] == ["clustering"] * 9
+    assert [each.suite for each in plan.skipped] == ["clustering"] * 9
 
 
 def test_a_broken_set_is_said_and_left_out(tmp_path: Path) -> None:
@@ -77,11 +77,11 @@ def test_a_broken_set_is_said_and_left_out(tmp_path: Path) -> None:
     states = {cells[0]: cells[3] for _, cells in table.rows}
     assert (states["STS-B"], states["STS12"]) == ("broken", "missing")
     assert any("a correlation needs" in note or "has 3 rows" in note for note in table.notes)
-    with pytest.raises(UserError, match=r"a correlation needs.* Not at hand: STS12"):
+    with pytest.raises(UserError, match=r"a correlation needs.* Not found: STS12"):
         find_jobs(["sts"], data)
 
 
 def test_two_own_files_of_one_name(tmp_path: Path) -> None:
     pairs = ScoredPairs(["cat", "dog"], ["cat", "sun"], np.array([5.0, 0.0]), "pairs")
-    with pytest.raises(UserError, match="two files are called pairs"):
+    with pytest.raises(UserError, match="Duplicate dataset name pairs"):
         find_jobs([], EvaluationData(tmp_path), [pairs, pairs])

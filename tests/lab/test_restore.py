@@ -19,8 +19,8 @@ from clusterns.evaluation.results import (
     Results,
     SetResult,
     SuiteResult,
-    read_items,
-    write_items,
+    read_predictions,
+    write_predictions,
 )
 from clusterns.files import read_json, write_json
 from clusterns.lab.differences import Difference, find_differences
@@ -122,10 +122,10 @@ def test_answers_of_two_records_of_a_cell_stand_side_by_side(
     kept = Record("mine", "small", experiment, gather(experiment, trials), [])
     kept.write(tmp_path / "records")
     file = predictions_file(tmp_path / "records", trials[0].result)
-    own = read_items(file)
-    write_items(file, {"transfer/MR": np.ones(3)})
+    own = read_predictions(file)
+    write_predictions(file, {"transfer/MR": np.ones(3)})
     kept.write(tmp_path / "records")
-    assert read_items(file).keys() == {"transfer/MR", *own}
+    assert read_predictions(file).keys() == {"transfer/MR", *own}
 
 
 def test_of_two_records_the_one_with_more_counts_and_completes_what_is_there(
@@ -197,7 +197,7 @@ def test_a_record_that_was_cut_off_is_refused(
         restore([path], tmp_path / "other")
     path.write_text("\n".join(lines), "utf-8")
     file = sorted(path.parent.glob("answers/*"))[-1]
-    write_items(file, {key: rows[:10] for key, rows in read_items(file).items()})
+    write_predictions(file, {key: rows[:10] for key, rows in read_predictions(file).items()})
     with pytest.raises(UserError, match="has 10 predictions for the 300 rows of STS12"):
         restore([path], tmp_path / "other")
     assert not (tmp_path / "other").exists()

@@ -13,14 +13,14 @@ from clusterns.encoder.locate import check_model, is_plain_encoder
 from clusterns.errors import UserError
 from clusterns.evaluation.catalog import SUITES, EvaluationData
 from clusterns.evaluation.plan import MTEB, Job, Plan, find_jobs
-from clusterns.evaluation.results import FOLDER, Kept, Results, find_kept, join
+from clusterns.evaluation.results import FOLDER, Results, StoredResult, find_stored, join
 from clusterns.files import cache_folder
 from clusterns.record import make_record
 from clusterns.settings import validated
 from clusterns.vectors.settings import DType, Loading, check_device_name
 
 if TYPE_CHECKING:
-    from clusterns.evaluation.datasets import AnySet
+    from clusterns.evaluation.datasets import EvaluationSet
     from clusterns.vectors.embed import Embedder
 
 # Nothing heavy is imported above: what is wrong with a call is said at once.
@@ -196,15 +196,15 @@ class EvaluationPlan:
         return self._run(embed, facts)
 
     def _run(self, embed: Embedder, facts: dict[str, Any]) -> Results:
-        from clusterns.evaluation.runner import Bench, run_job, settings_of
+        from clusterns.evaluation.runner import EvaluationContext, run_job, settings_of
 
         folder = self._folder(facts["fingerprint"])
         record = make_record(seed=1111, batch_size=self.batch_size, kmeans_seeds=self.seeds)
-        bench = Bench(embed, self.seeds, progress=True)
+        context = EvaluationContext(embed, self.seeds, progress=True)
 
-        def empty(job: Job) -> Kept:
+        def empty(job: Job) -> StoredResult:
             settings = settings_of(job, self.seeds)
-            return Kept(
+            return StoredResult(
                 job.suite, job.name, job.digest, self.name, dict(facts), settings, record, {}
             )
 
@@ -212,11 +212,11 @@ class EvaluationPlan:
         kept = {} if self.again else {
             job: earlier
             for job, one in wanted.items()
-            if (earlier := find_kept(folder, one)) is not None
+            if (earlier := find_stored(folder, one)) is not None
         }  # fmt: skip
         if shows_status():
             self.found.table(list(kept)).show(status)
-        done: list[Kept] = []
+        done: list[StoredResult] = []
         failed: list[UserError] = []
         for job, one in wanted.items():
             if job in kept:
@@ -224,19 +224,19 @@ class EvaluationPlan:
                 continue
             start = time.perf_counter()
             try:
-                outcome = run_job(bench, job)
+                outcome = run_job(context, job)
             except UserError as error:  # of this set: what the others take hours for goes on
                 failed.append(error)
                 log(f"{job.name} is left out: {error}")
                 continue
             one.seconds = round(time.perf_counter() - start, 1)
             one.sets, one.model["dimension"] = outcome.sets, embed.dimension
-            answers = {
-                job.suite: outcome.answers,
+            predictions = {
+                job.suite: outcome.predictions,
                 f"gold/{job.suite}": outcome.gold,
                 f"clusters/{job.suite}": outcome.clusters,
             }
-            one.items = {key: rows for key, rows in answers.items() if rows is not None}
+            one.predictions = {key: rows for key, rows in predictions.items() if rows is not None}
             one.write(folder)
             done.append(one)
         if not done:
@@ -253,7 +253,7 @@ class EvaluationPlan:
         return cache_folder(FOLDER) / fingerprint
 
 
-def _own_sets(pairs: Files, labelled: Files, queries: Files) -> list[AnySet]:
+def _own_sets(pairs: Files, labelled: Files, queries: Files) -> list[EvaluationSet]:
     from clusterns.evaluation import custom as own
 
     return [

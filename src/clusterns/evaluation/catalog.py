@@ -1,273 +1,117 @@
-"""The catalogue of evaluation sets: where each lies, how it is read, what shows it is whole."""
+"""The catalog of evaluation sets: ``catalog.yaml`` says where each lies and how it is read."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import TypeVar
 
+import yaml
+
 from clusterns.errors import UserError
-from clusterns.evaluation import senteval as readers
-from clusterns.evaluation.datasets import LabelledTexts, ScoredPairs, TransferTask, row_count
-from clusterns.evaluation.hub import HubSet, NotAtHandError
+from clusterns.evaluation import custom, senteval
+from clusterns.evaluation.datasets import EvaluationSet, LabelledTexts, ScoredPairs, TransferTask
+from clusterns.evaluation.hub import HubSet, UnavailableError
+from clusterns.evaluation.senteval import Layout
 from clusterns.files import cache_folder
+from clusterns.settings import Settings
 
 VARIABLE = "CLUSTERNS_DATA"
-SENTEVAL = ("", "senteval", "downstream", "data/downstream")
-SHORT_TEXT = ("", "short-text")
-DBPEDIA = ("dbpedia14", "dbpedia_14", "dbpedia_csv")
+FETCHED = "data"  # in the cache
+HUB = "Hub"  # the variant of a set from there: in other text, so with other scores than the papers'
+Kind = TypeVar("Kind", ScoredPairs, LabelledTexts, TransferTask)
 
-STS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
-DBPEDIA_ROWS = 70_000
-TRANSFER = ("MR", "CR", "SUBJ", "MPQA", "SST-2", "TREC", "MRPC")
-SHORT_TEXTS = tuple(readers.SHORT_TEXT_FILES)
-SUITES = {
-    "sts": STS,
-    "transfer": TRANSFER,
-    "clustering": (*SHORT_TEXTS, "DBpedia"),
-    "geometry": ("STS-B",),
+# By format: how files are read, and the method of HubSet that gives the same kind of set.
+FORMATS: dict[str, tuple[Callable[[str, Sequence[Path], Layout], EvaluationSet], str]] = {
+    "sts-year": (senteval.read_sts_year, "pairs"),
+    "pairs": (senteval.read_pairs, "pairs"),
+    "classes": (senteval.read_classes, "task"),
+    "task": (senteval.read_task, "task"),
+    "trec": (senteval.read_trec, "task"),
+    "texts": (senteval.read_texts, "texts"),
+    "own-pairs": (lambda name, paths, _: custom.read_scored_pairs(paths[0]), "pairs"),
+    "own-texts": (lambda name, paths, _: custom.read_labelled_texts(paths[0]), "texts"),
 }
 
-EvaluationSet = ScoredPairs | LabelledTexts | TransferTask
+
+class Source(Settings):
+    """Where a group of sets lies."""
+
+    folders: tuple[str, ...]
+    hint: str
 
 
-def hub_name(name: str) -> str:
-    """What a set of SentEval is called where it comes from the Hub.
+class Entry(Layout):
+    """A set of the catalog; ``catalog.yaml`` explains the keys."""
 
-    There its text is cased and not tokenised, or its rows are in another order: its scores are
-    not those of the papers, and must not stand under the same name.
-    """
-    return f"{name} (Hub)"
-
-
-def sample_name(name: str, rows: int) -> str:
-    """What a part of a set is called."""
-    return f"{name} ({rows:,} rows)"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """Where a set lies, how it is read, and what shows that it is whole.
-
-    ``files`` are relative to one of ``roots``, which are relative to the data folder. ``rows`` are
-    the official numbers: a file cut off at a line end can be told by nothing else. Of a set that
-    people evaluate samples of, a part goes by another name, with its rows in it (``sampled``).
-    """
-
-    roots: tuple[str, ...]
+    source: str
+    format: str
     files: tuple[str, ...]
-    read: Callable[[Path], EvaluationSet]
+    suite: tuple[str, ...] = ()
+    average: str | None = None
     rows: tuple[int, ...] = ()
     classes: int = 0
-    hub: Callable[[str], EvaluationSet] | None = None
     sampled: bool = False
+    metric: str | None = None
+    hub: HubSet | None = None
 
     @property
-    def remedy(self) -> str:
-        """How to get the set."""
-        if self.roots is SENTEVAL:
-            return (
-                "Fetch SentEval's sets with `clusterns data fetch`, or name a folder that holds "
-                f"them with --data or {VARIABLE}."
-            )
-        if self.roots is SHORT_TEXT:
-            return (
-                "Get the short-text files from the GitHub repository rashadulrakib/short-text-"
-                f"clustering-enhancement and name their folder with --data or {VARIABLE}."
-            )
-        return (
-            f"Put DBpedia's {self.files[0]} (label,title,content) into a folder dbpedia14 and name "
-            f"the folder above it with --data or {VARIABLE}."
-        )
+    def paths(self) -> list[str]:
+        """Its files, those of each subset one after the other."""
+        return [
+            file.format(subset=subset) for subset in self.subsets or ("",) for file in self.files
+        ]
 
 
-PAIR_COLUMNS = ("sentence1", "sentence2", "score")
-STS_REVISIONS = {
-    "STS12": "a0d554a64d88156834ff5ae9920b964011b16384",
-    "STS13": "7e90230a92c190f1bf69ae9002b8cea547a64cca",
-    "STS14": "6031580fec1f6af667f0bd2da0a551cf4f0b2375",
-    "STS15": "ae752c7c21bf194d8b67fd573edf7ae58183cbe3",
-    "STS16": "4d8694f8f0e0100860b497b999b3dbed754a0513",
-    "STS-B": "b0fddb56ed78048fa8b90373c8a3cfc37b684831",
-}
+class Catalog(Settings):
+    """All of ``catalog.yaml``."""
+
+    suites: tuple[str, ...]
+    sources: dict[str, Source]
+    sets: dict[str, Entry]
 
 
-def _sts_year(name: str, rows: int) -> Entry:
-    folder = f"STS/{name}-en-test"
-    subsets = readers.STS_SUBSETS[name]
-    hub = HubSet(f"mteb/{name.lower()}-sts", STS_REVISIONS[name], ("test",), PAIR_COLUMNS)
-    return Entry(
-        SENTEVAL,
-        tuple(
-            f"{folder}/STS.{kind}.{subset}.txt" for subset in subsets for kind in ("input", "gs")
-        ),
-        lambda base: readers.read_sts_year(base / folder, name, subsets),
-        (rows,),
-        hub=hub.pairs,
-    )
-
-
-def _stsb(name: str, split: str, hub_split: str, rows: int) -> Entry:
-    file = f"STS/STSBenchmark/sts-{split}.csv"
-    hub = HubSet("mteb/stsbenchmark-sts", STS_REVISIONS["STS-B"], (hub_split,), PAIR_COLUMNS)
-    return Entry(
-        SENTEVAL,
-        (file,),
-        lambda base: readers.read_stsb(base / file, name),
-        (rows,),
-        hub=hub.pairs,
-    )
-
-
-def _sick(name: str, split: str, rows: int) -> Entry:
-    file = f"SICK/SICK_{split}.txt"
-    return Entry(SENTEVAL, (file,), lambda base: readers.read_sick(base / file, name), (rows,))
-
-
-def _two_classes(name: str, ones: str, zeros: str, rows: int, hub: HubSet | None = None) -> Entry:
-    files = (f"{name}/{ones}", f"{name}/{zeros}")
-    return Entry(
-        SENTEVAL,
-        files,
-        lambda base: readers.read_two_classes(name, base / files[0], base / files[1]),
-        (rows,),
-        hub=hub.task if hub else None,
-    )
-
-
-def _task(
-    folder: str,
-    files: tuple[str, ...],
-    read: Callable[[Path], TransferTask],
-    rows: tuple[int, ...],
-    hub: HubSet | None = None,
-) -> Entry:
-    return Entry(
-        SENTEVAL,
-        tuple(f"{folder}/{file}" for file in files),
-        lambda base: read(base / folder),
-        rows,
-        hub=hub.task if hub else None,
-    )
-
-
-def _short_text(name: str, classes: int, rows: int | None = None) -> Entry:
-    file = readers.SHORT_TEXT_FILES[name]
-    read = partial(readers.read_short_text, name=name)
-    return Entry(
-        SHORT_TEXT, (file,), lambda base: read(base / file), (rows,) if rows else (), classes
-    )
-
-
-_WHOLE = "train+validation+test"
-_DBPEDIA = HubSet(
-    "fancyzhx/dbpedia_14",
-    "9abd46cf7fc8b4c64290f26993c540b92aa145ac",
-    ("test",),
-    ("content", "label"),
+CATALOG = Catalog.model_validate(
+    yaml.safe_load((files("clusterns.evaluation") / "catalog.yaml").read_text("utf-8"))
 )
-
-CATALOGUE: dict[str, Entry] = {
-    "STS12": _sts_year("STS12", 3108),
-    "STS13": _sts_year("STS13", 1500),
-    "STS14": _sts_year("STS14", 3750),
-    "STS15": _sts_year("STS15", 3000),
-    "STS16": _sts_year("STS16", 1186),
-    "STS-B": _stsb("STS-B", "test", "test", 1379),
-    "STS-B dev": _stsb("STS-B dev", "dev", "validation", 1500),
-    "STS-B train": _stsb("STS-B train", "train", "train", 5749),
-    "SICK-R": _sick("SICK-R", "test_annotated", 4927),
-    "SICK-R dev": _sick("SICK-R dev", "trial", 500),
-    "SICK-R train": _sick("SICK-R train", "train", 4500),
-    "MR": _two_classes(
-        "MR",
-        "rt-polarity.pos",
-        "rt-polarity.neg",
-        10662,
-        HubSet(
-            "cornell-movie-review-data/rotten_tomatoes",
-            "aa13bc287fa6fcab6daf52f0dfb9994269ffea28",
-            (_WHOLE,),
-            ("text", "label"),
-        ),
-    ),
-    "CR": _two_classes("CR", "custrev.pos", "custrev.neg", 3775),
-    "SUBJ": _two_classes("SUBJ", "subj.objective", "subj.subjective", 10000),
-    "MPQA": _two_classes("MPQA", "mpqa.pos", "mpqa.neg", 10606),
-    "SST-2": _task(
-        "SST/binary",
-        ("sentiment-train", "sentiment-dev", "sentiment-test"),
-        readers.read_sst2,
-        (67349, 872, 1821),
-    ),
-    "TREC": _task(
-        "TREC",
-        ("train_5500.label", "TREC_10.label"),
-        readers.read_trec,
-        (5452, 500),
-    ),
-    "MRPC": _task(
-        "MRPC",
-        ("msr_paraphrase_train.txt", "msr_paraphrase_test.txt"),
-        readers.read_mrpc,
-        (4076, 1725),
-        HubSet(
-            "nyu-mll/glue",
-            "bcdcba79d07bc864c1c254ccfcedcce55bcc9a8c",
-            ("train+validation", "test"),
-            ("sentence1", "sentence2", "label"),
-            config="mrpc",
-        ),
-    ),
-    "AG": _short_text("AG", 4, 8000),
-    "Bio": _short_text("Bio", 20),
-    "Go-S": _short_text("Go-S", 152),
-    "G-T": _short_text("G-T", 152, 11108),
-    "G-TS": _short_text("G-TS", 152),
-    "SS": _short_text("SS", 8, 12340),
-    "SO": _short_text("SO", 20, 20000),
-    "Tweet": _short_text("Tweet", 89, 2472),
-    "DBpedia": Entry(
-        DBPEDIA,
-        ("test.csv",),
-        lambda base: readers.read_dbpedia(base / "test.csv"),
-        (DBPEDIA_ROWS,),
-        classes=14,
-        hub=_DBPEDIA.texts,
-        sampled=True,
-    ),
+SUITES = {
+    suite: tuple(name for name, entry in CATALOG.sets.items() if suite in entry.suite)
+    for suite in CATALOG.suites
 }
-
-
-FETCHED = "data"  # in the cache
-Kind = TypeVar("Kind", ScoredPairs, LabelledTexts, TransferTask)
+# The average of a suite is the mean over these sets, which share one metric, and over no others.
+AVERAGED = {
+    suite: names
+    for suite in SUITES
+    if (names := tuple(name for name, each in CATALOG.sets.items() if each.average == suite))
+}
 
 
 class MissingData(UserError):  # noqa: N818 - it reads as what it is in `except MissingData`
-    """A set that is nowhere at hand: says where it was looked for and how to get it."""
+    """A set that was not found: says where it was looked for and how to get it."""
 
-    def __init__(self, name: str, file: str, looked: list[str], remedy: str) -> None:
-        self.name, self.file, self.looked, self.remedy = name, file, looked, remedy
+    def __init__(self, name: str, file: str, looked: list[str], hint: str) -> None:
+        self.name, self.file, self.looked, self.hint = name, file, looked, hint
         super().__init__(missing_message([self]))
 
 
 def missing_message(missing: Iterable[MissingData]) -> str:
-    """One message for the missing sets: each place and each remedy once."""
+    """One message for the missing sets: each place and each hint once."""
     missing = list(missing)
     looked = dict.fromkeys(place for one in missing for place in one.looked)
-    remedies = dict.fromkeys(one.remedy for one in missing)
+    hints = dict.fromkeys(one.hint for one in missing)
     names = ", ".join(f"{one.name} ({one.file})" for one in missing)
-    return f"Not at hand: {names}. Looked in {', '.join(looked)}. {' '.join(remedies)}"
+    return f"Not found: {names}. Looked in {', '.join(looked)}. {' '.join(hints)}"
 
 
 class EvaluationData:
     """Finds sets by name, such as ``STS12``, ``STS-B dev``, ``MR``, ``AG`` or ``DBpedia``.
 
     In the named folder, in what ``clusterns data fetch`` has fetched, and on the Hub, in that
-    order. A set of SentEval that comes from the Hub is called so: it is in other text there.
+    order. A set of SentEval from the Hub is a variant: its text is cased and not tokenized there,
+    or its rows are in another order.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -283,7 +127,7 @@ class EvaluationData:
         return _as(self.find(name), ScoredPairs)
 
     def texts(self, name: str) -> LabelledTexts:
-        """Find a set of labelled texts."""
+        """Find a set of labeled texts."""
         return _as(self.find(name), LabelledTexts)
 
     def task(self, name: str) -> TransferTask:
@@ -292,22 +136,24 @@ class EvaluationData:
 
     def find(self, name: str) -> EvaluationSet:
         """Find a set of any kind, checked to be whole."""
-        entry = CATALOGUE[name]
+        entry = CATALOG.sets[name]
+        source = CATALOG.sources[entry.source]
         looked = []
         for folder in self.folders:
             found = read_from(folder, name)
             if found is not None:
                 return found
-            looked += [str(folder / root) for root in entry.roots]
+            looked += [str(folder / each) for each in source.folders]
         if not self.folders:
             looked.append(f"no folder (none is named with --data or {VARIABLE}, none was fetched)")
         if entry.hub:
             try:
-                called = hub_name(name) if entry.roots is SENTEVAL else name
-                return _checked(name, entry, entry.hub(called))
-            except NotAtHandError as error:
+                read = getattr(entry.hub, FORMATS[entry.format][1])
+                variant = HUB if entry.source == "senteval" else ""
+                return _checked(name, replace(read(name), variant=variant))
+            except UnavailableError as error:
                 looked.append(f"the Hugging Face Hub ({error})")
-        raise MissingData(name, entry.files[0], looked, entry.remedy)
+        raise MissingData(name, entry.paths[0], looked, source.hint)
 
     def shown(self, source: str) -> str:
         """A source as it goes on record: relative to the data, the same on every machine."""
@@ -319,13 +165,14 @@ class EvaluationData:
 
 def read_from(folder: Path, name: str) -> EvaluationSet | None:
     """Read a set from a folder in any of its layouts; None where it is not there."""
-    entry = CATALOGUE[name]
-    for base in (folder / root for root in entry.roots):
-        missing = [file for file in entry.files if not (base / file).is_file()]
+    entry = CATALOG.sets[name]
+    for base in (folder / each for each in CATALOG.sources[entry.source].folders):
+        missing = [file for file in entry.paths if not (base / file).is_file()]
         if not missing:
-            return _checked(name, entry, entry.read(base))
-        if len(missing) < len(entry.files):
-            raise UserError(f"{name} in {base} is not whole: {missing[0]} is missing.")
+            read = FORMATS[entry.format][0]
+            return _checked(name, read(name, [base / file for file in entry.paths], entry))
+        if len(missing) < len(entry.paths):
+            raise UserError(f"{name} in {base} is incomplete: {missing[0]} is missing.")
     return None
 
 
@@ -335,15 +182,17 @@ def _as(found: EvaluationSet, kind: type[Kind]) -> Kind:
     return found
 
 
-def _checked(name: str, entry: Entry, found: EvaluationSet) -> EvaluationSet:
-    parts = found.parts if isinstance(found, TransferTask) else [found]
-    rows = tuple(map(row_count, parts))
+def _checked(name: str, found: EvaluationSet) -> EvaluationSet:
+    """A set under its name in the catalog, if it has the official numbers of rows and classes."""
+    entry, rows = CATALOG.sets[name], found.rows
+    found = replace(found, name=name, metric=entry.metric or found.metric)
     if entry.sampled and sum(rows) < sum(entry.rows):
-        found = replace(found, name=sample_name(name, sum(rows)))
+        found = replace(found, variant=f"{sum(rows):,} rows")
     elif entry.rows and rows != entry.rows:
+        has, official = (" + ".join(map(str, each)) for each in (rows, entry.rows))
         raise UserError(
-            f"{found.source} has {_count(rows)} rows where {name} has {_count(entry.rows)}: "
-            "it is truncated, or not the original."
+            f"{found.source} has {has} rows where {name} has {official}: it is truncated, or not "
+            "the original."
         )
     if entry.classes and isinstance(found, LabelledTexts) and found.classes != entry.classes:
         raise UserError(
@@ -351,7 +200,3 @@ def _checked(name: str, entry: Entry, found: EvaluationSet) -> EvaluationSet:
             "it is truncated, or not the original."
         )
     return found
-
-
-def _count(rows: tuple[int, ...]) -> str:
-    return " + ".join(map(str, rows))

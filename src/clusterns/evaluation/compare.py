@@ -11,9 +11,9 @@ import numpy as np
 
 from clusterns.console import bar
 from clusterns.errors import UserError
-from clusterns.evaluation.catalog import MissingData, hub_name
+from clusterns.evaluation.catalog import AVERAGED, MissingData
 from clusterns.evaluation.datasets import ScoredPairs
-from clusterns.evaluation.results import AVERAGED, Results
+from clusterns.evaluation.results import Results, SetResult
 from clusterns.evaluation.stats import (
     LEVEL,
     N_RESAMPLES,
@@ -105,7 +105,9 @@ def find_differences(
     # By suite and set: the scores of all models on every resample, and how many clusters there are.
     samples: dict[str, dict[str, tuple[Floats, int]]] = {}
     for key in bar(keys, desc="Resample", unit="set", shown=progress):
-        predictions = np.column_stack([model.items[key].astype(np.float64) for model in models])
+        predictions = np.column_stack(
+            [model.predictions[key].astype(np.float64) for model in models]
+        )
         examples, clusters = len(predictions), None
         measure = accuracy_measure(predictions)
         if key in gold:
@@ -145,7 +147,7 @@ def _untested(
                 continue
             if digests != {one.digest}:
                 reason = "the models were evaluated on different examples"
-            elif not all(key in model.items for model in models):
+            elif not all(key in model.predictions for model in models):
                 reason = "there are no per-example predictions"
             elif key in gold:
                 reason = "all of its pairs are connected by shared sentences"
@@ -156,22 +158,26 @@ def _untested(
 
 
 def comparable(models: Sequence[Results]) -> list[str]:
-    """The keys of the answers that all models gave to the same rows."""
+    """The keys of the predictions that all models made on the same examples."""
     first, *others = models
     found = []
     for suite, result in first.suites.items():
         for name, one in result.sets.items():
             key = f"{suite}/{name}"
-            if all(key in m.items and digest_in(m, key) == one.digest for m in models):
+            if all(key in m.predictions and digest_in(m, key) == one.digest for m in models):
                 found.append(key)
     return found if others else []
 
 
 def digest_in(model: Results, key: str) -> str | None:
-    """The digest of the rows that a model's answers belong to."""
-    suite, name = key.split("/", 1)
-    sets = model.suites[suite].sets if suite in model.suites else {}
-    return sets[name].digest if name in sets else None
+    """The digest of the examples that a model's predictions belong to."""
+    found = _set_in(model, key)
+    return found.digest if found else None
+
+
+def _set_in(model: Results, key: str) -> SetResult | None:
+    suite, label = key.split("/", 1)
+    return model.suites[suite].sets.get(label) if suite in model.suites else None
 
 
 def gold_scores(models: Sequence[Results], find: Callable[[str], ScoredPairs]) -> dict[str, Gold]:
@@ -181,9 +187,9 @@ def gold_scores(models: Sequence[Results], find: Callable[[str], ScoredPairs]) -
     """
     gold: dict[str, Gold] = {}
     for key in comparable(models):
-        suite, name = key.split("/", 1)
+        suite = key.split("/", 1)[0]
         if suite == "own":
-            kept = [m.items for m in models if f"gold/{key}" in m.items]
+            kept = [m.predictions for m in models if f"gold/{key}" in m.predictions]
             if kept:
                 scores = kept[0][f"gold/{key}"].astype(np.float64)
                 # Older results do not say which pairs share sentences.
@@ -191,7 +197,8 @@ def gold_scores(models: Sequence[Results], find: Callable[[str], ScoredPairs]) -
                 gold[key] = Gold(scores, clusters)
         elif suite == "sts":
             try:
-                pairs = find(name.removesuffix(hub_name("")))
+                found = _set_in(models[0], key)
+                pairs = find(found.name) if found else None
             except MissingData:
                 pairs = None
             if pairs is not None and pairs.digest == digest_in(models[0], key):

@@ -5,22 +5,46 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clusterns.errors import UserError
 
+CLUSTERING_ACCURACY = (
+    "clustering accuracy"  # under the best one-to-one match of clusters to classes
+)
+SearchBy = Literal["vectors", "words", "both"]
+
 
 def digest_of(texts: Iterable[str], numbers: NDArray[np.generic]) -> str:
-    """A short digest of rows and their order: equal ones can be compared row by row."""
+    """A short digest of examples and their order: where it is equal, predictions can be compared."""
     digest = hashlib.blake2b("\n".join(texts).encode(), digest_size=8)
     digest.update(np.asarray(numbers, dtype=np.float64).tobytes())
     return digest.hexdigest()
 
 
+def label_of(name: str, variant: str) -> str:
+    """What tables call a set: its name, and in brackets how it differs from the set of that name."""
+    return f"{name} ({variant})" if variant else name
+
+
+class Identity:
+    """What a set is: ``name``, ``variant`` ("Hub", "10,000 rows"; "" for the set itself), ``metric``."""
+
+    name: str
+    variant: str
+    metric: str
+
+    @property
+    def label(self) -> str:
+        """What tables call it."""
+        return label_of(self.name, self.variant)
+
+
 @dataclass(frozen=True)
-class ScoredPairs:
+class ScoredPairs(Identity):
     """Sentence pairs with a gold similarity each.
 
     ``subsets`` names the parts of the set and the rows of each, where it has parts (STS12-16).
@@ -32,20 +56,27 @@ class ScoredPairs:
     name: str = "pairs"
     source: str = ""
     subsets: dict[str, slice] = field(default_factory=dict)
+    variant: str = ""
+    metric: str = "Spearman"
 
     def __post_init__(self) -> None:
         if not len(self.sentences1) == len(self.sentences2) == len(self.scores):
             raise ValueError("both sides and the scores need the same length")
         if len(self.scores) < 2 or np.ptp(self.scores) == 0:
             raise UserError(
-                f"{self.source or self.name}: a correlation needs two pairs or more, and scores "
-                f"that differ; here are {len(self.scores)} pairs."
+                f"{self.source or self.name}: a correlation needs at least two pairs with "
+                f"different scores; found {len(self.scores)} pairs."
             )
 
     @property
     def sentences(self) -> list[str]:
         """Every sentence of both sides."""
         return [*self.sentences1, *self.sentences2]
+
+    @property
+    def rows(self) -> tuple[int, ...]:
+        """Number of pairs."""
+        return (len(self.scores),)
 
     @property
     def clusters(self) -> NDArray[np.intp]:
@@ -65,15 +96,15 @@ class ScoredPairs:
 
     @property
     def digest(self) -> str:
-        """What these rows are, for a later comparison."""
+        """Identifies the examples."""
         return digest_of(self.sentences, self.scores)
 
 
 @dataclass(frozen=True)
-class LabelledTexts:
+class LabelledTexts(Identity):
     """Texts with a class each; ``labels`` are numbered from 0 without gaps.
 
-    Where a row is a pair of texts (MRPC), ``partners`` holds the second ones.
+    Where an example is a pair of texts (MRPC), ``partners`` holds the second ones.
     """
 
     texts: Sequence[str]
@@ -81,37 +112,46 @@ class LabelledTexts:
     partners: Sequence[str] | None = None
     name: str = "texts"
     source: str = ""
+    variant: str = ""
+    metric: str = CLUSTERING_ACCURACY
 
     def __post_init__(self) -> None:
         if len(self.texts) != len(self.labels):
             raise ValueError("texts and labels need the same length")
         if self.classes < 2:
-            raise UserError(f"{self.source or self.name}: needs two classes or more.")
+            raise UserError(f"{self.source or self.name}: needs at least two classes.")
 
     @property
     def classes(self) -> int:
-        """How many classes there are."""
+        """Number of classes."""
         return int(self.labels.max()) + 1 if len(self.labels) else 0
 
     @property
     def sentences(self) -> list[str]:
-        """Every text, of both sides where rows are pairs."""
+        """Every text, of both sides where examples are pairs."""
         return [*self.texts, *(self.partners or ())]
 
     @property
+    def rows(self) -> tuple[int, ...]:
+        """Number of texts."""
+        return (len(self.labels),)
+
+    @property
     def digest(self) -> str:
-        """What these rows are, for a later comparison."""
+        """Identifies the examples."""
         return digest_of(self.sentences, self.labels)
 
 
 @dataclass(frozen=True)
-class TransferTask:
+class TransferTask(Identity):
     """A classification task: one part to cross-validate on, or a train, a test and maybe a dev."""
 
     name: str
     train: LabelledTexts
     test: LabelledTexts | None = None
     dev: LabelledTexts | None = None
+    variant: str = ""
+    metric: str = "accuracy"
 
     @property
     def parts(self) -> list[LabelledTexts]:
@@ -129,13 +169,18 @@ class TransferTask:
         return self.train.source
 
     @property
+    def rows(self) -> tuple[int, ...]:
+        """Number of texts in each part; the model is scored on the last one."""
+        return tuple(len(part.labels) for part in self.parts)
+
+    @property
     def digest(self) -> str:
-        """What the rows are that it is scored on, for a later comparison."""
+        """Identifies the examples that a model is scored on."""
         return (self.test or self.train).digest
 
 
 @dataclass(frozen=True)
-class Retrieval:
+class Retrieval(Identity):
     """Queries, the texts to search, and for each query the positions of its relevant texts."""
 
     queries: Sequence[str]
@@ -143,6 +188,9 @@ class Retrieval:
     relevant: Sequence[frozenset[int]]
     name: str = "queries"
     source: str = ""
+    by: SearchBy = "vectors"
+    variant: str = ""
+    metric: str = "nDCG@10"
 
     @property
     def sentences(self) -> list[str]:
@@ -150,26 +198,22 @@ class Retrieval:
         return [*self.queries, *self.texts]
 
     @property
+    def rows(self) -> tuple[int, ...]:
+        """Number of queries."""
+        return (len(self.queries),)
+
+    @property
     def digest(self) -> str:
-        """What these rows are, for a later comparison."""
+        """Identifies the examples."""
         numbers = [number for found in self.relevant for number in (*sorted(found), -1)]
         return digest_of(self.sentences, np.array([len(self.queries), *numbers]))
 
 
-AnySet = ScoredPairs | LabelledTexts | TransferTask | Retrieval
+EvaluationSet = ScoredPairs | LabelledTexts | TransferTask | Retrieval
 
 
-def whole_digest(data: AnySet) -> str:
-    """A digest of all rows that decide a score: of a task also those it is trained on."""
+def input_digest(data: EvaluationSet) -> str:
+    """Identifies all examples that decide a score: of a task also those it is trained on."""
     if isinstance(data, TransferTask):
         return digest_of([part.digest for part in data.parts], np.array([]))
     return data.digest
-
-
-def row_count(data: AnySet) -> int:
-    """How many rows a set is scored on."""
-    if isinstance(data, TransferTask):
-        return len((data.test or data.train).labels)
-    if isinstance(data, Retrieval):
-        return len(data.queries)
-    return len(data.scores) if isinstance(data, ScoredPairs) else len(data.labels)

@@ -1,66 +1,62 @@
 """Evaluation sets on the Hugging Face Hub, or left in its local cache, without long waits.
 
-Each is read at one fixed revision: a set that someone changes tomorrow has other scores.
+Each is read at one fixed revision: a set that someone changes tomorrow has other scores. Offline,
+``load_dataset`` would take any revision that is cached, so the revision's files are found first.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from clusterns.evaluation.datasets import LabelledTexts, ScoredPairs, TransferTask
+from clusterns.settings import Settings
 
-PATIENCE = 5.0  # seconds for the one question whether the Hub can be reached
+TIMEOUT = 5.0  # seconds for the one question whether the Hub can be reached
 
 
-class NotAtHandError(Exception):
+class UnavailableError(Exception):
     """The set is neither in the local cache nor can the Hub be reached."""
 
 
-@dataclass(frozen=True)
-class HubSet:
-    """A data set on the Hub: its name, the splits that make up each part, its columns."""
+class HubSet(Settings):
+    """A dataset on the Hub."""
 
     repo: str
     revision: str
-    splits: tuple[str, ...]
+    splits: tuple[str, ...] = ("test",)
+    """The split of each part; several are joined with a plus."""
     columns: tuple[str, ...]
+    """Pairs: both sentences, score. Texts: text (and its partner), label."""
     config: str | None = None
 
     def pairs(self, name: str) -> ScoredPairs:
-        """Read scored pairs: columns for both sentences and the score."""
+        """Read scored pairs."""
         first, second, scores = self._columns(self.splits[0])
-        return ScoredPairs(
-            _clean(first), _clean(second), np.array(scores, dtype=np.float64), name, self.where
-        )
-
-    def texts(self, name: str) -> LabelledTexts:
-        """Read labelled texts of one part."""
-        return self._part(self.splits[0], name)
+        return ScoredPairs(_clean(first), _clean(second), np.array(scores, float), name, self.where)
 
     def task(self, name: str) -> TransferTask:
-        """Read a transfer task: train, and a test where there is a second part."""
-        parts = [self._part(split, name) for split in self.splits]
-        return TransferTask(name, *parts)
+        """Read a transfer task: train, and test where there is a second part."""
+        train, *test = (self.texts(name, split) for split in self.splits)
+        return TransferTask(name, train, test[0] if test else None)
+
+    def texts(self, name: str, split: str = "") -> LabelledTexts:
+        """Read labelled texts of one part."""
+        *texts, labels = self._columns(split or self.splits[0])
+        partners = _clean(texts[1]) if len(texts) == 2 else None
+        numbers = np.array(labels, dtype=np.int64)
+        return LabelledTexts(_clean(texts[0]), numbers, partners, name, self.where)
 
     @property
     def where(self) -> str:
         """How the set is called in messages and records."""
         return f"Hub: {self.repo}@{self.revision[:8]}"
 
-    def _part(self, split: str, name: str) -> LabelledTexts:
-        *texts, labels = self._columns(split)
-        partners = _clean(texts[1]) if len(texts) == 2 else None
-        numbers = np.array(labels, dtype=np.int64)
-        return LabelledTexts(_clean(texts[0]), numbers, partners, name, self.where)
-
     def _columns(self, split: str) -> list[list[Any]]:
-        folder = _folder(self.repo, self.revision, self.config)
+        folder = _folder(self)
 
         from datasets import disable_progress_bars, load_dataset
 
@@ -69,7 +65,7 @@ class HubSet:
             rows = load_dataset(folder, self.config, split=split)
             return [list(rows[column]) for column in self.columns]
         except Exception as error:  # half a copy in the cache, or a set that was changed
-            raise NotAtHandError(f"{self.repo} is unreadable: {type(error).__name__}") from error
+            raise UnavailableError(f"{self.repo} is unreadable: {type(error).__name__}") from error
 
 
 @cache
@@ -78,32 +74,30 @@ def reachable() -> bool:
     from huggingface_hub import HfApi
 
     try:
-        HfApi().dataset_info("mteb/stsbenchmark-sts", timeout=PATIENCE)
+        HfApi().dataset_info("mteb/stsbenchmark-sts", timeout=TIMEOUT)
     except Exception:  # offline mode, no name service, a proxy, a server error: all mean no
         return False
     return True
 
 
-def _folder(repo: str, revision: str, config: str | None) -> str:
-    """The local copy of a set, downloaded where there is none yet."""
+def _folder(data: HubSet) -> str:
+    """The local copy of the revision, downloaded where there is none yet."""
     from huggingface_hub import snapshot_download
 
+    patterns = ["README.md", f"{data.config}/*"] if data.config else None
     fetch = partial(
-        snapshot_download,
-        repo,
-        repo_type="dataset",
-        revision=revision,
-        allow_patterns=["README.md", f"{config}/*"] if config else None,
-    )
+        snapshot_download, data.repo, repo_type="dataset", revision=data.revision,
+        allow_patterns=patterns,
+    )  # fmt: skip
     with contextlib.suppress(Exception):
         return fetch(local_files_only=True)
     if not reachable():
-        raise NotAtHandError("not in the local cache, and the Hub cannot be reached")
+        raise UnavailableError("not in the local cache, and the Hub cannot be reached")
     try:
         return fetch()
     except Exception as error:
-        raise NotAtHandError(f"the Hub refused: {type(error).__name__}") from error
+        raise UnavailableError(f"the Hub refused: {type(error).__name__}") from error
 
 
-def _clean(texts: Iterable[str]) -> list[str]:
+def _clean(texts: list[str]) -> list[str]:
     return [" ".join(text.split()) or "." for text in texts]

@@ -6,6 +6,7 @@ at white space. A row that does not fit is an error that names file and line.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,16 +16,36 @@ from clusterns.data.delimited import Delimited
 from clusterns.errors import UserError
 from clusterns.evaluation.custom import number_labels, read_lines
 from clusterns.evaluation.datasets import LabelledTexts, ScoredPairs, TransferTask
+from clusterns.settings import Settings
+
+Files = Sequence[Path]
 
 
-def read_sts_year(folder: Path, name: str, subsets: tuple[str, ...]) -> ScoredPairs:
-    """Read one year of STS: the subsets' pairs one after the other, unscored pairs left out."""
+class Layout(Settings):
+    """How the files of a set are laid out."""
+
+    columns: tuple[int, ...] = ()
+    """Numbered from 1. Pairs: both sentences, score. Texts: label, text (and its partner)."""
+    header: bool = False
+    """Whether the first line holds no example."""
+    quoted: bool = False
+    """Whether it is csv with quotation marks, not tab-separated text."""
+    scale: tuple[float, float] = (0, 5)
+    """Lowest and highest score."""
+    labels: tuple[str, ...] = ()
+    """The labels in their order. Empty: all that occur, sorted."""
+    subsets: tuple[str, ...] = ()
+    """Parts of the set; file names have ``{subset}`` in their place."""
+
+
+def read_sts_year(name: str, files: Files, layout: Layout) -> ScoredPairs:
+    """Read a year of STS: for each subset a file of pairs and one of scores. Pairs without a score
+    are left out."""
     first: list[str] = []
     second: list[str] = []
     scores: list[float] = []
     rows: dict[str, slice] = {}
-    for subset in subsets:
-        pairs_file, gold_file = folder / f"STS.input.{subset}.txt", folder / f"STS.gs.{subset}.txt"
+    for subset, pairs_file, gold_file in zip(layout.subsets, files[::2], files[1::2], strict=True):
         pairs, gold = read_lines(pairs_file), read_lines(gold_file)
         if len(pairs) != len(gold):
             raise UserError(
@@ -38,134 +59,95 @@ def read_sts_year(folder: Path, name: str, subsets: tuple[str, ...]) -> ScoredPa
                 continue  # never scored by a person
             first.append(cells[0])
             second.append(cells[1])
-            scores.append(_score(gold_file, number, score, 0, 5))
+            scores.append(_score(gold_file, number, score, layout))
         rows[subset] = slice(start, len(scores))
-    return ScoredPairs(first, second, np.array(scores), name, str(folder), rows)
+    return ScoredPairs(first, second, np.array(scores), name, str(files[0].parent), rows)
 
 
-def read_stsb(path: Path, name: str = "STS-B") -> ScoredPairs:
-    """Read a split of STS-B: genre, file, year, id, score, two sentences, maybe more columns."""
-    rows = [_cells(path, n, line, 7) for n, line in enumerate(read_lines(path), start=1)]
-    scores = [_score(path, number, row[4], 0, 5) for number, row in enumerate(rows, start=1)]
-    return ScoredPairs(
-        [row[5] for row in rows], [row[6] for row in rows], np.array(scores), name, str(path)
-    )
+def read_pairs(name: str, files: Files, layout: Layout) -> ScoredPairs:
+    """Read scored pairs (STS-B, SICK): a line each, tab-separated."""
+    (path,) = files
+    rows = list(_rows(path, layout))
+    first, second = ([cells[side] for _, cells in rows] for side in (0, 1))
+    scores = [_score(path, number, cells[2], layout) for number, cells in rows]
+    return ScoredPairs(first, second, np.array(scores), name, str(path))
 
 
-def read_sick(path: Path, name: str = "SICK-R") -> ScoredPairs:
-    """Read a split of SICK: id, two sentences, relatedness from 1 to 5, entailment."""
-    lines = list(enumerate(read_lines(path), start=1))[1:]
-    rows = [_cells(path, number, line, 5) for number, line in lines]
-    scores = [_score(path, n, row[3], 1, 5) for (n, _), row in zip(lines, rows, strict=True)]
-    return ScoredPairs(
-        [row[1] for row in rows], [row[2] for row in rows], np.array(scores), name, str(path)
-    )
-
-
-def read_two_classes(name: str, ones: Path, zeros: Path) -> TransferTask:
-    """Read MR, CR, SUBJ or MPQA: a file for each class, one sentence a line.
+def read_classes(name: str, files: Files, layout: Layout) -> TransferTask:
+    """Read a file for each class, the positive one first (MR, CR, SUBJ, MPQA): one sentence a line.
 
     CR has blank lines, which count; SentEval hands a full stop to the model in their place.
     """
     texts, labels = [], []
-    for path, label in ((ones, 1), (zeros, 0)):
+    for path, label in zip(files, (1, 0), strict=True):
         for line in read_lines(path, western=True):
             texts.append(" ".join(line.split()) or ".")
             labels.append(label)
-    return TransferTask(name, _labelled(texts, labels, name, ones.parent))
+    source = str(files[0].parent)
+    return TransferTask(name, LabelledTexts(texts, np.array(labels), None, name, source))
 
 
-def read_sst2(folder: Path) -> TransferTask:
-    """Read binary SST: sentence, tab, 0 or 1."""
-
-    def split(part: str) -> LabelledTexts:
-        path = folder / f"sentiment-{part}"
-        rows = [_cells(path, n, line, 2) for n, line in enumerate(read_lines(path), start=1)]
-        labels = [_class(path, n, row[1], "01") for n, row in enumerate(rows, start=1)]
-        return _labelled([row[0] for row in rows], labels, "SST-2", path)
-
-    return TransferTask("SST-2", split("train"), split("test"), split("dev"))
+def read_task(name: str, files: Files, layout: Layout) -> TransferTask:
+    """Read a task of several files (SST-2, MRPC): train, perhaps dev, test."""
+    return _task(name, [read_texts(name, [path], layout) for path in files])
 
 
-def read_trec(folder: Path) -> TransferTask:
-    """Read TREC: coarse class, colon, fine class, blank, question; six coarse classes."""
-    coarse = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
+def read_trec(name: str, files: Files, layout: Layout) -> TransferTask:
+    """Read TREC, train and test: coarse class, colon, fine class, blank, question."""
 
-    def split(file: str) -> LabelledTexts:
-        path, texts, labels = folder / file, [], []
+    def part(path: Path) -> LabelledTexts:
+        texts, labels = [], []
         for number, line in enumerate(read_lines(path, western=True), start=1):
             label, _, rest = line.partition(":")
             words = rest.split()
-            if label not in coarse or len(words) < 2:
+            if label not in layout.labels or len(words) < 2:
                 raise UserError(
                     f"{path}, line {number}: expected a class such as NUM:dist and a question, "
                     f"found {line[:60]!r}."
                 )
             texts.append(" ".join(words[1:]))
-            labels.append(coarse.index(label))
-        return _labelled(texts, labels, "TREC", path)
+            labels.append(layout.labels.index(label))
+        return LabelledTexts(texts, np.array(labels), None, name, str(path))
 
-    return TransferTask("TREC", split("train_5500.label"), split("TREC_10.label"))
-
-
-def read_mrpc(folder: Path) -> TransferTask:
-    """Read MRPC: header, then 0 or 1, two ids, two sentences."""
-
-    def split(part: str) -> LabelledTexts:
-        path = folder / f"msr_paraphrase_{part}.txt"
-        lines = list(enumerate(read_lines(path), start=1))[1:]
-        rows = [_cells(path, number, line, 5) for number, line in lines]
-        labels = [_class(path, n, row[0], "01") for (n, _), row in zip(lines, rows, strict=True)]
-        return LabelledTexts(
-            [row[3] for row in rows],
-            np.array(labels, dtype=np.int64),
-            [row[4] for row in rows],
-            "MRPC",
-            str(path),
-        )
-
-    return TransferTask("MRPC", split("train"), split("test"))
+    return _task(name, [part(path) for path in files])
 
 
-def read_short_text(path: Path, name: str) -> LabelledTexts:
-    """Read a short-text set: label, tab, text, maybe one more tab; label ids may have gaps."""
-    rows = [_cells(path, n, line, 2) for n, line in enumerate(read_lines(path), start=1)]
-    texts = [row[1] for row in rows]
-    return LabelledTexts(texts, number_labels([r[0] for r in rows]), None, name, str(path))
+def read_texts(name: str, files: Files, layout: Layout) -> LabelledTexts:
+    """Read labelled texts: tab-separated lines, or csv."""
+    (path,) = files
+    rows = list(_rows(path, layout))
+    found = [cells[0] for _, cells in rows]
+    labels = number_labels(found)
+    if layout.labels:
+        for (number, _), label in zip(rows, found, strict=True):
+            if label not in layout.labels:
+                known = list(layout.labels)
+                raise UserError(f"{path}, line {number}: the label {label!r} is none of {known}.")
+        labels = np.array([layout.labels.index(label) for label in found], dtype=np.int64)
+    texts, *partners = ([cells[i] for _, cells in rows] for i in range(1, len(layout.columns)))
+    return LabelledTexts(texts, labels, partners[0] if partners else None, name, str(path))
 
 
-def read_dbpedia(path: Path) -> LabelledTexts:
-    """Read DBpedia's csv: label from 1 to 14, title, content; the content is what is clustered."""
-    texts, labels = [], []
-    numbers = [str(number) for number in range(1, 15)]
-    with path.open("rb") as raw:
-        rows = Delimited(path, raw, [Column("label", "1"), Column("content", "3")])
-        for line, row in rows:
-            if row is None or not row[1].strip():
-                raise UserError(f"{path}, line {line}: expected label,title,content.")
-            labels.append(_class(path, line, row[0], numbers))
-            texts.append(" ".join(row[1].split()))
-    return _labelled(texts, labels, "DBpedia", path)
+def _task(name: str, parts: Sequence[LabelledTexts]) -> TransferTask:
+    train, *dev, test = parts
+    return TransferTask(name, train, test, dev[0] if dev else None)
 
 
-SHORT_TEXT_FILES = {
-    "AG": "agnewsdataraw-8000",
-    "Bio": "biomedical_true_text",
-    "Go-S": "S",
-    "G-T": "T",
-    "G-TS": "TS",
-    "SS": "search_snippets_true_text",
-    "SO": "stackoverflow_true_text",
-    "Tweet": "tweet-original-order.txt",
-}
-
-STS_SUBSETS = {
-    "STS12": ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
-    "STS13": ("FNWN", "headlines", "OnWN"),
-    "STS14": ("deft-forum", "deft-news", "headlines", "OnWN", "images", "tweet-news"),
-    "STS15": ("answers-forums", "answers-students", "belief", "headlines", "images"),
-    "STS16": ("answer-answer", "headlines", "plagiarism", "postediting", "question-question"),
-}
+def _rows(path: Path, layout: Layout) -> Iterator[tuple[int, list[str]]]:
+    """The line numbers of a table, and the cells of its wanted columns."""
+    if layout.quoted:
+        columns = [Column(f"column {number}", str(number)) for number in layout.columns]
+        with path.open("rb") as raw:
+            for number, values in Delimited(path, raw, columns):
+                if values is None or not all(value.strip() for value in values):
+                    wanted = " and ".join(column.role for column in columns)
+                    raise UserError(f"{path}, line {number}: expected text in {wanted}.")
+                yield number, [" ".join(value.split()) for value in values]
+        return
+    for number, line in enumerate(read_lines(path), start=1):
+        if number > 1 or not layout.header:
+            cells = _cells(path, number, line, max(layout.columns))
+            yield number, [cells[place - 1] for place in layout.columns]
 
 
 def _cells(path: Path, number: int, line: str, needed: int) -> list[str]:
@@ -178,21 +160,12 @@ def _cells(path: Path, number: int, line: str, needed: int) -> list[str]:
     return cells
 
 
-def _score(path: Path, number: int, cell: str, low: float, high: float) -> float:
+def _score(path: Path, number: int, cell: str, layout: Layout) -> float:
+    low, high = layout.scale
     try:
         score = float(cell)
     except ValueError:
         raise UserError(f"{path}, line {number}: the score {cell!r} is not a number.") from None
     if not low <= score <= high:
-        raise UserError(f"{path}, line {number}: the score {score} is not in [{low}, {high}].")
+        raise UserError(f"{path}, line {number}: the score {score} is not in [{low:g}, {high:g}].")
     return score
-
-
-def _class(path: Path, number: int, cell: str, names: str | list[str]) -> int:
-    if cell not in names:
-        raise UserError(f"{path}, line {number}: the label {cell!r} is none of {list(names)}.")
-    return names.index(cell)
-
-
-def _labelled(texts: list[str], labels: list[int], name: str, source: Path) -> LabelledTexts:
-    return LabelledTexts(texts, np.array(labels, dtype=np.int64), None, name, str(source))

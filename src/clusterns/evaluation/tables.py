@@ -8,13 +8,8 @@ from importlib.resources import files
 
 import yaml
 
-from clusterns.evaluation.results import (
-    AVERAGED,
-    LOWER_IS_BETTER,
-    Results,
-    SuiteResult,
-    average,
-)
+from clusterns.evaluation.catalog import AVERAGED
+from clusterns.evaluation.results import LOWER_IS_BETTER, Results, SuiteResult, average
 from clusterns.tables import Table
 
 AVERAGE = "Avg."

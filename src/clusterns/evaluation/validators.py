@@ -14,11 +14,11 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 from torch import Tensor
 
 from clusterns.errors import UserError
-from clusterns.evaluation.catalog import SUITES, EvaluationData
+from clusterns.evaluation.catalog import AVERAGED, SUITES, EvaluationData
 from clusterns.evaluation.datasets import ScoredPairs
 from clusterns.evaluation.plan import find_jobs
-from clusterns.evaluation.results import AVERAGED, LOWER_IS_BETTER, average
-from clusterns.evaluation.runner import Bench, run_job
+from clusterns.evaluation.results import LOWER_IS_BETTER, average
+from clusterns.evaluation.runner import EvaluationContext, run_job
 from clusterns.evaluation.sts import cosines_of, spearman
 from clusterns.losses.functional import cosine_matrix
 from clusterns.methods.recipe import Recipe
@@ -82,11 +82,11 @@ class SuiteEvaluator(BaseEvaluator):
         self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
     ) -> dict[str, float]:
         """Evaluate a model on the sets that are at hand."""
-        bench = Bench(Embedder(model, self.batch_size), self.seeds)
+        context = EvaluationContext(Embedder(model, self.batch_size), self.seeds)
         values = {
             name: one.value
             for job in self.plan.jobs
-            for name, one in run_job(bench, job).sets.items()
+            for name, one in run_job(context, job).sets.items()
         }
         metrics = {f"{self.suite}_{name}": value for name, value in values.items()}
         mean = average(self.suite, values)

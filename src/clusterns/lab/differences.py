@@ -133,7 +133,7 @@ def _over_rows(
         if one.predictions is not None and suite in one.result["suites"]
     }
     keys = [f"{suite}/{name}"] if name != AVERAGE else _answered_by_most(models.values(), suite)
-    models = {label: one for label, one in models.items() if one.items.keys() >= set(keys)}
+    models = {label: one for label, one in models.items() if one.predictions.keys() >= set(keys)}
     samples = _samples(list(models.values()), keys, enough_rounds(len(differences)), find)
     if samples is None:
         return differences
@@ -146,7 +146,7 @@ def _answered_by_most(models: Iterable[Results], suite: str) -> list[str]:
     left out, not the test."""
     found: Counter[tuple[str, ...]] = Counter()
     for model in models:
-        own = [key for key in model.items if key.startswith(f"{suite}/")]
+        own = [key for key in model.predictions if key.startswith(f"{suite}/")]
         found[tuple(key for key in own if not key.startswith(f"{suite}/DBpedia"))] += 1
     most = sorted(found, key=lambda keys: (found[keys], len(keys)))
     return list(most[-1]) if most else []
@@ -164,7 +164,7 @@ def _samples(
         return None  # an average over fewer sets would be another value
     total: Floats | None = None
     for key in bar(keys, desc="Resample", unit="set"):
-        answers = np.column_stack([model.items[key].astype(np.float64) for model in models])
+        answers = np.column_stack([model.predictions[key].astype(np.float64) for model in models])
         measure, clusters = accuracy_measure(answers), None
         if key in gold:
             measure, clusters = spearman_measure(answers, gold[key].scores), gold[key].clusters

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterns.errors import UserError
-from clusterns.evaluation.results import read_items, read_results, write_items
+from clusterns.evaluation.results import read_predictions, read_results, write_predictions
 from clusterns.files import atomic_file
 from clusterns.lab.differences import Difference
 from clusterns.lab.experiment import Experiment
@@ -143,12 +143,12 @@ def predictions_file(folder: Path, result: Mapping[str, Any]) -> Path:
 def _write_predictions(one: Outcome, folder: Path) -> None:
     if one.predictions is None or not one.result["suites"]:
         return
-    items = read_results(one.predictions)[0].items
-    own = {key: rows for key, rows in items.items() if key.split("/")[0] in one.result["suites"]}
+    predictions = read_results(one.predictions)[0].predictions
+    own = {key: rows for key, rows in predictions.items() if key.split("/")[0] in one.result["suites"]}
     if own:
         file = predictions_file(folder, one.result)
         # Another record may have the same trial with the predictions on other suites.
-        write_items(file, {**read_items(file), **own})
+        write_predictions(file, {**read_predictions(file), **own})
 
 
 def without_folders(value: Any) -> Any:

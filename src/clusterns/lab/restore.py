@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from clusterns.errors import UserError
-from clusterns.evaluation.results import Results, SuiteResult, read_items, read_sets
+from clusterns.evaluation.results import Results, SuiteResult, read_predictions, read_sets
 from clusterns.files import read_json, write_json
 from clusterns.lab.identity import superseded
 from clusterns.lab.records import Record, predictions_file, recorded_name
@@ -69,10 +69,10 @@ def restore(records: Sequence[Path], lab: Path) -> Restored:
     for name, (result, results) in read.items():
         folder = lab / TRIALS / name
         with locked(folder):
-            if results.items:
+            if results.predictions:
                 results.write(folder / PREDICTIONS)
             write_json(folder / "result.json", result)
-    without = sum(bool(result["suites"]) and not results.items for result, results in read.values())
+    without = sum(bool(result["suites"]) and not results.predictions for result, results in read.values())
     old = [
         f"{name}: {', '.join(of)}" for name, one in kept.items() if (of := superseded(one.result))
     ]
@@ -135,10 +135,10 @@ def _results(name: str, one: _Recorded) -> Results:
         )
         for suite, each in one.result["suites"].items()
     }
-    results = Results(name, {}, dict(one.result["record"]), suites, read_items(one.predictions))
+    results = Results(name, {}, dict(one.result["record"]), suites, read_predictions(one.predictions))
     for suite, each in suites.items():
         for label, found in each.sets.items():
-            predictions = results.items.get(f"{suite}/{label}")
+            predictions = results.predictions.get(f"{suite}/{label}")
             if predictions is not None and len(predictions) != found.rows:
                 raise UserError(
                     f"{one.predictions} has {len(predictions)} predictions for the {found.rows} rows of {label}."

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from clusterns.errors import UserError
-from clusterns.evaluation.catalog import SUITES
-from clusterns.evaluation.results import AVERAGED, LOWER_IS_BETTER
+from clusterns.evaluation.catalog import AVERAGED, SUITES
+from clusterns.evaluation.results import LOWER_IS_BETTER
 from clusterns.evaluation.stats import two_sided_p
 from clusterns.evaluation.tables import published_rows
 from clusterns.lab.differences import Difference, least_p

@@ -12,19 +12,17 @@ import pytest
 from clusterns.errors import UserError
 from clusterns.evaluation.compare import comparable, gold_scores
 from clusterns.evaluation.results import (
-    Kept,
-    Results,
     SetResult,
-    SuiteResult,
-    find_kept,
+    StoredResult,
+    find_stored,
     gather,
-    items_file,
     join,
+    predictions_file,
     read_results,
 )
 
 
-def kept(
+def stored(
     name: str = "STS-B",
     value: float = 50.0,
     suite: str = "sts",
@@ -33,22 +31,22 @@ def kept(
     versions: str = "1",
     settings: dict[str, Any] | None = None,
     **model: Any,
-) -> Kept:
+) -> StoredResult:
     facts = {"model": "m", "fingerprint": "f", "max_length": 128} | model
     record = {"date": f"2026-01-{day:02}", "versions": {"torch": versions}}
     sets = {name: SetResult(value, "Spearman", 3, 0.0, digest=digest)}
     rows = np.array([0.1, 0.2, value], dtype=np.float32)
     items = {suite: rows} | ({"gold/own": rows * 2} if suite == "own" else {})
-    return Kept(suite, name, digest, "m", facts, settings or {}, record, sets, 1.0, items)
+    return StoredResult(suite, name, digest, "m", facts, settings or {}, record, sets, 1.0, items)
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
-    one = kept()
+    one = stored()
     one.write(tmp_path)
     (path,) = (tmp_path / "sts").glob("*.json")
     assert path.name == f"STS-B.{one.key}.json"
-    again = Kept.read(path)
-    np.testing.assert_array_equal(again.items.pop("sts"), one.items.pop("sts"))
+    again = StoredResult.read(path)
+    np.testing.assert_array_equal(again.predictions.pop("sts"), one.predictions.pop("sts"))
     assert again == one
 
 
@@ -69,26 +67,26 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     ],
 )
 def test_nothing_that_differs_is_written_over(tmp_path: Path, other: dict[str, Any]) -> None:
-    first, second = kept(), kept(value=60.0, **other)
+    first, second = stored(), stored(value=60.0, **other)
     first.write(tmp_path)
     second.write(tmp_path)
     assert len(list(tmp_path.glob("*/*.json"))) == 2
-    found = find_kept(tmp_path, first)
+    found = find_stored(tmp_path, first)
     assert found is not None
     assert found.sets["STS-B"].value == 50
 
 
 def test_equal_results_of_equal_versions_are_found_again(tmp_path: Path) -> None:
-    kept().write(tmp_path)
-    assert find_kept(tmp_path, kept(day=2, value=0.0)) is not None
-    assert find_kept(tmp_path, kept(versions="2")) is None
+    stored().write(tmp_path)
+    assert find_stored(tmp_path, stored(day=2, value=0.0)) is not None
+    assert find_stored(tmp_path, stored(versions="2")) is None
     (path,) = (tmp_path / "sts").glob("*.json")
-    items_file(path).write_bytes(b"PK\x03\x04 cut off")
-    assert find_kept(tmp_path, kept()) is None
+    predictions_file(path).write_bytes(b"PK\x03\x04 cut off")
+    assert find_stored(tmp_path, stored()) is None
 
 
 def test_a_hostile_name_stays_in_its_folder(tmp_path: Path) -> None:
-    kept("../../x\x1b/" + "y" * 300, suite="own").write(tmp_path / "a")
+    stored("../../x\x1b/" + "y" * 300, suite="own").write(tmp_path / "a")
     (path,) = tmp_path.rglob("*.json")
     assert path.parent == tmp_path / "a" / "own"
 
@@ -97,16 +95,18 @@ def test_two_evaluations_at_once_lose_nothing(tmp_path: Path) -> None:
     names = [f"set-{i}" for i in range(20)]
     with ThreadPoolExecutor(8) as pool:
         list(
-            pool.map(lambda name: kept(name, suite="own").write(tmp_path / "evaluation"), names * 3)
+            pool.map(
+                lambda name: stored(name, suite="own").write(tmp_path / "evaluation"), names * 3
+            )
         )
     (results,) = read_results(tmp_path)
     assert set(results.suites["own"].sets) == set(names)
-    assert len(results.items) == 2 * len(names)
+    assert len(results.predictions) == 2 * len(names)
     assert not list(tmp_path.rglob("*.partial"))
 
 
 def test_a_run_has_one_result_for_each_way_it_was_read(tmp_path: Path) -> None:
-    for one in (kept(), kept("STS12", 40.0), kept(value=30.0, max_length=16)):
+    for one in (stored(), stored("STS12", 40.0), stored(value=30.0, max_length=16)):
         one.write(tmp_path / "evaluation")
     found = {results.name: results for results in read_results(tmp_path)}
     assert set(found) == {"m (max_length 128)", "m (max_length 16)"}
@@ -117,15 +117,15 @@ def test_a_run_has_one_result_for_each_way_it_was_read(tmp_path: Path) -> None:
 
 
 def test_only_the_newest_weights_count(capsys: pytest.CaptureFixture[str]) -> None:
-    old, new = kept("STS12", day=1, fingerprint="old"), kept(day=2, fingerprint="new")
+    old, new = stored("STS12", day=1, fingerprint="old"), stored(day=2, fingerprint="new")
     (results,) = gather([new, old])
     assert list(results.suites["sts"].sets) == ["STS-B"]
     assert "m: 1 results of earlier weights are left out" in capsys.readouterr().err
 
 
 def test_two_kmeans_runs_do_not_replace_ten(tmp_path: Path) -> None:
-    ten = kept("AG", 80.0, "clustering", settings={"kmeans_seeds": 10})
-    two = kept("AG", 60.0, "clustering", day=2, settings={"kmeans_seeds": 2})
+    ten = stored("AG", 80.0, "clustering", settings={"kmeans_seeds": 10})
+    two = stored("AG", 60.0, "clustering", day=2, settings={"kmeans_seeds": 2})
     for one in (ten, two):
         one.write(tmp_path / "evaluation")
     (results,) = read_results(tmp_path)
@@ -135,8 +135,8 @@ def test_two_kmeans_runs_do_not_replace_ten(tmp_path: Path) -> None:
 
 
 def test_another_version_overwrites_nothing_and_the_newest_counts(tmp_path: Path) -> None:
-    kept(day=2, versions="2", value=7.0).write(tmp_path / "evaluation")
-    kept(day=1).write(tmp_path / "evaluation")
+    stored(day=2, versions="2", value=7.0).write(tmp_path / "evaluation")
+    stored(day=1).write(tmp_path / "evaluation")
     (results,) = read_results(tmp_path)
     assert results.suites["sts"].sets["STS-B"].value == 7
     assert len(list(tmp_path.rglob("*.json"))) == 2
@@ -144,7 +144,7 @@ def test_another_version_overwrites_nothing_and_the_newest_counts(tmp_path: Path
 
 def test_own_files_of_one_name_are_told_apart_and_compared() -> None:
     models = [
-        join([kept("pairs", v, "own"), kept("pairs", v + 1, "own", digest="rows-b")])
+        join([stored("pairs", v, "own"), stored("pairs", v + 1, "own", digest="rows-b")])
         for v in (1.0, 2.0)
     ]
     assert set(models[0].suites["own"].sets) == {"pairs (rows-a)", "pairs (rows-b)"}
@@ -152,23 +152,6 @@ def test_own_files_of_one_name_are_told_apart_and_compared() -> None:
     assert keys == ["own/pairs (rows-a)", "own/pairs (rows-b)"]
     gold = gold_scores(models, lambda name: pytest.fail("no benchmark is asked for"))
     assert list(gold) == keys
-
-
-def test_the_one_file_of_earlier_versions_is_read_with_the_rest(tmp_path: Path) -> None:
-    sets = {"STS12": SetResult(1.0, "Spearman", 3, 0.0, digest="r")}
-    own = {"pairs": SetResult(2.0, "Spearman", 3, 0.0, digest="p")}
-    rows = np.array([0.1, 0.2, 0.3])
-    Results(
-        "m",
-        {"model": "m", "fingerprint": "f", "max_length": 128},
-        {"date": "2025"},
-        {"sts": SuiteResult(sets), "own": SuiteResult(own)},
-        {"sts/STS12": rows, "own/pairs": rows, "gold/own/pairs": rows},
-    ).write(tmp_path / "evaluation.json")
-    kept().write(tmp_path / "evaluation")
-    (results,) = read_results(tmp_path)
-    assert list(results.suites["sts"].sets) == ["STS12", "STS-B"]
-    assert set(results.items) == {"sts/STS12", "sts/STS-B", "own/pairs", "gold/own/pairs"}
 
 
 def test_nothing_and_broken(tmp_path: Path) -> None:

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.evaluation import catalog, hub, results
-from clusterns.evaluation.catalog import EvaluationData
+from clusterns.evaluation import hub
+from clusterns.evaluation.catalog import AVERAGED, CATALOG, EvaluationData
 from clusterns.evaluation.datasets import LabelledTexts, Retrieval, ScoredPairs
 from clusterns.evaluation.plan import find_jobs
-from clusterns.evaluation.runner import Bench, Outcome, run_job
+from clusterns.evaluation.runner import EvaluationContext, Outcome, run_job
 from clusterns.evaluation.validators import SuiteEvaluator
 from clusterns.vectors.embed import Embedder
 from tests.helpers.hash_encoder import HashEncoder
@@ -50,31 +50,33 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EvaluationData:
     rows = [f"{i % 4}\t{WORDS[i % 4]} {WORDS[i % 4]} {sentence()}" for i in range(80)]
     (tmp_path / "agnewsdataraw-8000").write_text("\n".join(rows) + "\n")
     for name in ("STS13", "STS-B", "TREC", "AG"):
-        smaller = replace(catalog.CATALOGUE[name], rows=())
-        monkeypatch.setitem(catalog.CATALOGUE, name, smaller)
+        smaller = CATALOG.sets[name].model_copy(update={"rows": ()})
+        monkeypatch.setitem(CATALOG.sets, name, smaller)
     return EvaluationData(tmp_path)
 
 
 @pytest.fixture
-def bench() -> Bench:
-    return Bench(Embedder(HashEncoder()), seeds=3)
+def context() -> EvaluationContext:
+    return EvaluationContext(Embedder(HashEncoder()), kmeans_runs=3)
 
 
 def _no_folder(*_: object) -> str:
-    raise hub.NotAtHandError("no network in tests")
+    raise hub.UnavailableError("no network in tests")
 
 
-def found_by(bench: Bench, data: EvaluationData, *suites: str) -> dict[str, Outcome]:
+def found_by(context: EvaluationContext, data: EvaluationData, *suites: str) -> dict[str, Outcome]:
     plan = find_jobs(suites, data)
-    return {f"{job.suite}/{job.name}": run_job(bench, job) for job in plan.jobs}
+    return {f"{job.suite}/{job.name}": run_job(context, job) for job in plan.jobs}
 
 
-def test_all_suites_and_nothing_encoded_twice(bench: Bench, data: EvaluationData) -> None:
-    found = found_by(bench, data, "sts", "transfer", "clustering", "geometry")
-    encoder = bench.embed.model
+def test_all_suites_and_nothing_encoded_twice(
+    context: EvaluationContext, data: EvaluationData
+) -> None:
+    found = found_by(context, data, "sts", "transfer", "clustering", "geometry")
+    encoder = context.embed.model
     assert isinstance(encoder, HashEncoder)
     encoded = [sentence for call in encoder.calls for sentence in call]
-    assert len(encoded) == len(set(encoded)) == bench.embed.encoded
+    assert len(encoded) == len(set(encoded)) == context.embed.encoded
     assert len(encoder.calls) == 4  # geometry stands on sentences of STS
 
     assert list(found) == [
@@ -83,14 +85,14 @@ def test_all_suites_and_nothing_encoded_twice(bench: Bench, data: EvaluationData
     sts13 = found["sts/STS13"].sets["STS13"]
     assert set(sts13.details) == {"FNWN", "headlines", "OnWN"}
     assert sts13.source == "STS/STS13-en-test"
-    cosines = found["sts/STS-B"].answers
+    cosines = found["sts/STS-B"].predictions
     assert cosines is not None
     assert cosines.shape == (40,)
     assert found["sts/STS-B"].gold is None  # others' work
     trec = found["transfer/TREC"]
     assert trec.sets["TREC"].rows == 20
-    assert trec.answers is not None
-    assert trec.answers.mean() * 100 == pytest.approx(trec.sets["TREC"].value)
+    assert trec.predictions is not None
+    assert trec.predictions.mean() * 100 == pytest.approx(trec.sets["TREC"].value)
     ag = found["clustering/AG"].sets["AG"]
     assert 40 < ag.value < 100
     assert ag.spread is not None
@@ -98,13 +100,16 @@ def test_all_suites_and_nothing_encoded_twice(bench: Bench, data: EvaluationData
     assert list(found["geometry/STS-B"].sets) == ["alignment", "uniformity", "anisotropy"]
 
 
-def test_geometry_on_the_hubs_text_has_other_names(bench: Bench, data: EvaluationData) -> None:
+def test_geometry_on_the_hubs_text_has_other_names(
+    context: EvaluationContext, data: EvaluationData
+) -> None:
     (job,) = find_jobs(["geometry"], data).jobs
-    found = run_job(bench, replace(job, name="STS-B (Hub)"))
+    assert isinstance(job.data, ScoredPairs)
+    found = run_job(context, replace(job, data=replace(job.data, variant="Hub")))
     assert list(found.sets) == ["alignment (Hub)", "uniformity (Hub)", "anisotropy (Hub)"]
 
 
-def test_own_sets_of_three_kinds(bench: Bench, data: EvaluationData) -> None:
+def test_own_sets_of_three_kinds(context: EvaluationContext, data: EvaluationData) -> None:
     pairs = ScoredPairs(
         ["cat", "dog"], ["cat", "sun"], np.array([5.0, 0.0]), "pairs", "a/pairs.csv"
     )
@@ -112,7 +117,7 @@ def test_own_sets_of_three_kinds(bench: Bench, data: EvaluationData) -> None:
         ["cat", "cat cat", "sun", "sun sun"], np.array([0, 0, 1, 1]), None, "texts"
     )
     queries = Retrieval(["cat", "sun"], ["cat cat", "sun sun"], [frozenset([0]), frozenset([1])])
-    outcomes = [run_job(bench, job) for job in find_jobs([], data, [pairs, texts, queries]).jobs]
+    outcomes = [run_job(context, job) for job in find_jobs([], data, [pairs, texts, queries]).jobs]
     sets = {name: one for outcome in outcomes for name, one in outcome.sets.items()}
     metrics = {name: (one.metric, round(one.value)) for name, one in sets.items()}
     assert metrics["pairs"] == ("Spearman", 100)
@@ -137,7 +142,7 @@ def test_suite_as_an_evaluator(data: EvaluationData, monkeypatch: pytest.MonkeyP
     # Two of seven sets have no average.
     assert evaluator.primary_metric is None
     assert set(evaluator(encoder)) == {"sts_STS13", "sts_STS-B"}
-    monkeypatch.setitem(results.AVERAGED, "sts", ("STS13", "STS-B"))
+    monkeypatch.setitem(AVERAGED, "sts", ("STS13", "STS-B"))
     evaluator = SuiteEvaluator("sts", data.folders[0])
     metrics = evaluator(encoder)
     mean = (metrics["sts_STS13"] + metrics["sts_STS-B"]) / 2

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from rich.console import Console
 
-from clusterns.evaluation.catalog import SHORT_TEXTS, TRANSFER
+from clusterns.evaluation.catalog import AVERAGED
 from clusterns.evaluation.results import SetResult, SuiteResult
 from clusterns.evaluation.tables import suite_table
 
@@ -27,7 +27,7 @@ def test_a_single_row_has_no_best() -> None:
 
 
 def test_an_average_has_one_definition_and_none_where_a_set_is_missing() -> None:
-    whole = {name: float(number) for number, name in enumerate(TRANSFER)}
+    whole = {name: float(number) for number, name in enumerate(AVERAGED["transfer"])}
     models = [("a", suite(**whole)), ("b", suite(MR=3.0, CR=5.0))]
     published = {"p": {**whole, "Avg.": 3.02}, "half": {"MR": 1.0}, "other": {"STS12": 1.0}}
     table = suite_table("transfer", models, published)
@@ -38,9 +38,10 @@ def test_an_average_has_one_definition_and_none_where_a_set_is_missing() -> None
 
 
 def test_dbpedia_stays_out_of_the_average() -> None:
-    short_texts = dict.fromkeys(SHORT_TEXTS, 10.0)
+    names = AVERAGED["clustering"]
+    short_texts = dict.fromkeys(names, 10.0)
     table = suite_table("clustering", [("a", suite(**short_texts, DBpedia=90.0))])
-    assert table.columns == [*SHORT_TEXTS, "DBpedia", "Avg."]
+    assert table.columns == [*names, "DBpedia", "Avg."]
     assert table.rows[0][1][-2:] == [90.0, 10.0]
     assert "Avg." not in suite_table("geometry", [("a", suite(alignment=1, anisotropy=2))]).columns
 

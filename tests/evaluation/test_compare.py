@@ -5,7 +5,7 @@ import pytest
 
 from clusterns.errors import UserError
 from clusterns.evaluation import compare
-from clusterns.evaluation.catalog import TRANSFER, MissingData
+from clusterns.evaluation.catalog import AVERAGED, MissingData
 from clusterns.evaluation.compare import (
     Difference,
     Gold,
@@ -18,6 +18,7 @@ from clusterns.evaluation.datasets import ScoredPairs
 from clusterns.evaluation.results import Results, SetResult, SuiteResult
 
 RANDOM = np.random.default_rng(0)
+TRANSFER = AVERAGED["transfer"]
 GOLD = RANDOM.integers(0, 11, size=400) / 2
 PAIRS = ScoredPairs([f"a{n}" for n in range(400)], ["b"] * 400, GOLD, "STS12")
 STS12 = Gold(GOLD, np.arange(400))
@@ -33,7 +34,7 @@ def model(name: str, noise: float, rate: float, digest: str = PAIRS.digest) -> R
         "sts/STS12": (GOLD + noise * random.normal(size=400)).astype(np.float32),
         "transfer/MR": random.random(500) < rate,
     }
-    return Results(name, suites=suites, items=items)
+    return Results(name, suites=suites, predictions=items)
 
 
 def differences(*models: Results, **more: object) -> dict[tuple[str, ...], Difference]:
@@ -57,7 +58,7 @@ def with_twins(one: Results, count: int) -> Results:
     """The sets of the transfer average, the first ``count`` of them: of equal size, and all alike."""
     for name in TRANSFER[1:count]:
         one.suites["transfer"].sets[name] = SetResult(0, "accuracy", 500, 0, digest=name)
-        one.items[f"transfer/{name}"] = one.items["transfer/MR"]
+        one.predictions[f"transfer/{name}"] = one.predictions["transfer/MR"]
     return one
 
 
@@ -97,7 +98,7 @@ def test_many_comparisons_of_equal_models_call_nothing_significant() -> None:
     for number in range(20):
         suites = {"transfer": SuiteResult({"MR": SetResult(0, "accuracy", 60, 0, digest="mr")})}
         items = {"transfer/MR": random.random(60) < 0.7}
-        models.append(Results(f"m{number}", suites=suites, items=items))
+        models.append(Results(f"m{number}", suites=suites, predictions=items))
     found = find_differences(models, {})
     assert len(found.differences) == 190
     assert sum(one.p <= 0.05 for one in found.differences) > 1
@@ -136,7 +137,7 @@ def test_pairs_that_share_a_sentence_count_as_one() -> None:
         each = model(name, noise, 0.9)
         one[name] = each
         ten[name] = model(name, noise, 0.9)
-        ten[name].items["sts/STS12"] = np.repeat(each.items["sts/STS12"], 10)
+        ten[name].predictions["sts/STS12"] = np.repeat(each.predictions["sts/STS12"], 10)
     alone = find_differences([*one.values()], {"sts/STS12": STS12}).differences[0]
     repeated = Gold(np.repeat(GOLD, 10), np.repeat(np.arange(400), 10))
     again = find_differences([*ten.values()], {"sts/STS12": repeated}).differences[0]
@@ -170,12 +171,12 @@ def test_own_gold_scores_are_kept_with_the_answers() -> None:
     models = []
     for name in ("a", "b"):
         own = SuiteResult({"mine": SetResult(0, "Spearman", 3, 0.0, digest="d")})
-        models.append(Results(name, suites={"own": own}, items={"own/mine": np.arange(3.0)}))
+        models.append(Results(name, suites={"own": own}, predictions={"own/mine": np.arange(3.0)}))
     assert gold_scores(models, lambda name: PAIRS) == {}  # older records lack them
-    models[1].items["gold/own/mine"] = np.array([1.0, 2.0, 3.0])
+    models[1].predictions["gold/own/mine"] = np.array([1.0, 2.0, 3.0])
     gold = gold_scores(models, lambda name: PAIRS)["own/mine"]
     assert (gold.scores.tolist(), gold.clusters.tolist()) == ([1, 2, 3], [0, 1, 2])
-    models[1].items["clusters/own/mine"] = np.array([0, 0, 1])
+    models[1].predictions["clusters/own/mine"] = np.array([0, 0, 1])
     gold = gold_scores(models, lambda name: PAIRS)["own/mine"]
     assert gold.clusters.tolist() == [0, 0, 1]
 
@@ -203,9 +204,10 @@ def test_what_is_not_tested_is_said_with_the_reason() -> None:
 def test_a_set_from_the_hub_is_looked_for_by_its_name() -> None:
     models = [model("a", 1, 0.9), model("b", 1, 0.9)]
     for each in models:
-        sets = each.suites["sts"].sets
-        sets["STS12 (Hub)"] = sets.pop("STS12")
-        each.items["sts/STS12 (Hub)"] = each.items.pop("sts/STS12")
+        one = each.suites["sts"].sets["STS12"]
+        one.variant = "Hub"
+        each.suites["sts"].sets = {"STS12 (Hub)": one}
+        each.predictions["sts/STS12 (Hub)"] = each.predictions.pop("sts/STS12")
     asked = []
     gold = gold_scores(models, lambda name: (asked.append(name), PAIRS)[1])
     assert (asked, list(gold)) == (["STS12"], ["sts/STS12 (Hub)"])

@@ -8,10 +8,9 @@ import pytest
 from clusterns.errors import UserError
 from clusterns.evaluation import hub
 from clusterns.evaluation.catalog import (
-    CATALOGUE,
-    SHORT_TEXTS,
-    STS,
-    TRANSFER,
+    AVERAGED,
+    CATALOG,
+    SUITES,
     VARIABLE,
     EvaluationData,
     MissingData,
@@ -28,27 +27,27 @@ def no_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
 
 
-@pytest.mark.parametrize("name", [name for name in CATALOGUE if name not in NOT_IN_THE_FOLDER])
+@pytest.mark.parametrize("name", [name for name in CATALOG.sets if name not in NOT_IN_THE_FOLDER])
 def test_every_real_set_is_read_whole(name: str, shared_data: Path) -> None:
     data = EvaluationData(shared_data)
-    if name.split()[0] in STS:
+    if name.split()[0] in SUITES["sts"]:
         pairs = data.pairs(name)
         assert 0 <= pairs.scores.min() < pairs.scores.max() <= 5
-    elif name in TRANSFER:
+    elif name in SUITES["transfer"]:
         task = data.task(name)
         assert {part.classes for part in task.parts} == {6 if name == "TREC" else 2}
     else:
-        assert data.texts(name).classes == CATALOGUE[name].classes
-    assert CATALOGUE[name].rows
+        assert data.texts(name).classes == CATALOG.sets[name].classes
+    assert CATALOG.sets[name].rows
 
 
 def test_issue_counts_hold(shared_data: Path) -> None:
     data = EvaluationData(shared_data)
-    found = [sentence for name in STS for sentence in data.pairs(name).sentences]
+    found = [sentence for name in SUITES["sts"] for sentence in data.pairs(name).sentences]
     assert len(set(found)) == 26289
     more = [
         sentence
-        for name in CATALOGUE
+        for name in CATALOG.sets
         if name.startswith(("STS-B ", "SICK-R "))
         for sentence in data.pairs(name).sentences
     ]
@@ -100,8 +99,8 @@ def dbpedia(folder: Path, rows: int) -> EvaluationData:
 
 
 def test_only_the_whole_of_dbpedia_goes_by_its_name(tmp_path: Path) -> None:
-    assert dbpedia(tmp_path, 70_000).texts("DBpedia").name == "DBpedia"
-    assert dbpedia(tmp_path, 140).texts("DBpedia").name == "DBpedia (140 rows)"
+    assert dbpedia(tmp_path, 70_000).texts("DBpedia").label == "DBpedia"
+    assert dbpedia(tmp_path, 140).texts("DBpedia").label == "DBpedia (140 rows)"
     with pytest.raises(UserError, match="has 70001 rows where DBpedia has 70000"):
         dbpedia(tmp_path, 70_001).texts("DBpedia")
 
@@ -124,7 +123,7 @@ def test_what_was_fetched_is_found_after_the_named_folder(
 def test_a_file_of_several_is_missing(tmp_path: Path) -> None:
     (tmp_path / "MR").mkdir()
     (tmp_path / "MR/rt-polarity.pos").write_text("good\n")
-    with pytest.raises(UserError, match=r"not whole: MR/rt-polarity.neg is missing"):
+    with pytest.raises(UserError, match=r"incomplete: MR/rt-polarity.neg is missing"):
         EvaluationData(tmp_path).task("MR")
 
 
@@ -142,7 +141,7 @@ def test_missing_says_where_it_looked_and_how_to_get_it(
     with pytest.raises(MissingData) as caught:
         EvaluationData(tmp_path).pairs("STS12")
     message = str(caught.value)
-    assert message.startswith("Not at hand: STS12 (STS/STS12-en-test/STS.input.MSRpar.txt). ")
+    assert message.startswith("Not found: STS12 (STS/STS12-en-test/STS.input.MSRpar.txt). ")
     assert f"{tmp_path}, {tmp_path / 'senteval'}, " in message
     assert "the Hugging Face Hub (not in the local cache" in message
     assert "`clusterns data fetch`" in message
@@ -155,10 +154,10 @@ def test_missing_says_where_it_looked_and_how_to_get_it(
 def test_several_missing_sets_make_one_message(tmp_path: Path) -> None:
     data = EvaluationData(tmp_path)
     missing = []
-    for name in SHORT_TEXTS[:2]:
+    for name in AVERAGED["clustering"][:2]:
         with pytest.raises(MissingData) as caught:
             data.texts(name)
         missing.append(caught.value)
     message = missing_message(missing)
-    assert message.startswith("Not at hand: AG (agnewsdataraw-8000), Bio (biomedical_true_text). ")
+    assert message.startswith("Not found: AG (agnewsdataraw-8000), Bio (biomedical_true_text). ")
     assert message.count(str(tmp_path / "short-text")) == 1

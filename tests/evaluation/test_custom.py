@@ -45,9 +45,9 @@ def test_scored_pairs(tmp_path: Path, name: str, text: str) -> None:
             "text_a,text_b,similarity\na,b,1\nc,d,2\n",
             "say which columns hold sentence1, .*a.csv:COLUMN,COLUMN,COLUMN",
         ),
-        ("a,b,1\n", "two pairs or more"),
-        ("a,b,1\nc,d,1\n", "scores that differ"),
-        ("", "two pairs or more"),
+        ("a,b,1\n", "at least two pairs"),
+        ("a,b,1\nc,d,1\n", "different scores"),
+        ("", "at least two pairs"),
     ],
 )
 def test_broken_scored_pairs(tmp_path: Path, text: str, says: str) -> None:
