@@ -8,7 +8,7 @@ from clusterns.evaluation.tables import suite_table
 
 
 def suite(truncated: float = 0.0, **values: float) -> SuiteResult:
-    sets = {name: SetResult(value, "x", 1, truncated) for name, value in values.items()}
+    sets = {name: SetResult(value, "x", 70_000, truncated) for name, value in values.items()}
     return SuiteResult(sets)
 
 
