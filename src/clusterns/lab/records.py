@@ -144,7 +144,9 @@ def _write_predictions(one: Outcome, folder: Path) -> None:
     if one.predictions is None or not one.result["suites"]:
         return
     predictions = read_results(one.predictions)[0].predictions
-    own = {key: rows for key, rows in predictions.items() if key.split("/")[0] in one.result["suites"]}
+    own = {
+        key: rows for key, rows in predictions.items() if key.split("/")[0] in one.result["suites"]
+    }
     if own:
         file = predictions_file(folder, one.result)
         # Another record may have the same trial with the predictions on other suites.

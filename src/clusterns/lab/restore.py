@@ -72,7 +72,9 @@ def restore(records: Sequence[Path], lab: Path) -> Restored:
             if results.predictions:
                 results.write(folder / PREDICTIONS)
             write_json(folder / "result.json", result)
-    without = sum(bool(result["suites"]) and not results.predictions for result, results in read.values())
+    without = sum(
+        bool(result["suites"]) and not results.predictions for result, results in read.values()
+    )
     old = [
         f"{name}: {', '.join(of)}" for name, one in kept.items() if (of := superseded(one.result))
     ]
@@ -135,7 +137,9 @@ def _results(name: str, one: _Recorded) -> Results:
         )
         for suite, each in one.result["suites"].items()
     }
-    results = Results(name, {}, dict(one.result["record"]), suites, read_predictions(one.predictions))
+    results = Results(
+        name, {}, dict(one.result["record"]), suites, read_predictions(one.predictions)
+    )
     for suite, each in suites.items():
         for label, found in each.sets.items():
             predictions = results.predictions.get(f"{suite}/{label}")
