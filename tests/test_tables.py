@@ -28,20 +28,6 @@ def test_the_three_forms(tmp_path: Path) -> None:
     assert "1.00 ±0.5" in captured.get()
 
 
-def test_html_is_a_page_in_which_text_is_text(tmp_path: Path) -> None:
-    table = Table("T & U", ["<x>"], [("a<b", [1.0]), ("c", ["4 of 5"])], [[0.25], [None]])
-    table.spread_digits = 2
-    table.notes.append("1 < 2")
-    write_tables(tmp_path / "t.html", [table, table])
-    page = (tmp_path / "t.html").read_text("utf-8")
-    assert page.startswith("<!doctype html>")
-    assert "<title>T &amp; U</title>" in page
-    assert page.count("<tr><th>a&lt;b</th><td>1.00 ± 0.25</td></tr>") == 2
-    assert "<th>&lt;x&gt;</th>" in page
-    assert "<td>4 of 5</td>" in page
-    assert "<p>1 &lt; 2</p>" in page
-
-
 def test_words_of_a_cell_are_escaped_in_latex() -> None:
     table = Table("T", ["x"], [("a", ["5 % ≤ b_c"])])
     assert r"a & 5 \% $\le$ b\_c \\" in table.latex()
@@ -61,11 +47,6 @@ def test_words_stand_on_the_left_and_numbers_on_the_right() -> None:
     table = Table("T", ["a", "b", "c", "d", "e", "f"], [("x", values), ("y", [None] * 6)])
     assert "|---|---:|---:|---:|---|---:|---:|" in table.markdown().splitlines()
     assert r"\begin{tabular}{lrrrlrr}" in table.latex()
-    page = table.html()
-    assert '<th class="words">d</th>' in page
-    assert '<td class="words">[main](#main)</td>' in page
-    assert '<td class="words">-</td>' in page
-    assert page.count("words") == 3
 
 
 def test_words_in_cells() -> None:

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from clusterns.commands.encode import encode as encode
     from clusterns.commands.explore import explore as explore
     from clusterns.commands.inspect import inspect as inspect
+    from clusterns.commands.lab import lab_figures as lab_figures
+    from clusterns.commands.lab import lab_list as lab_list
+    from clusterns.commands.lab import lab_restore as lab_restore
+    from clusterns.commands.lab import lab_run as lab_run
+    from clusterns.commands.lab import lab_search as lab_search
+    from clusterns.commands.lab import lab_table as lab_table
     from clusterns.commands.recipes import recipes as recipes
     from clusterns.commands.report import report as report
     from clusterns.commands.search import search as search
@@ -37,6 +43,12 @@ _HOMES = {
     "evaluate": "clusterns.api.evaluate",
     "explore": "clusterns.commands.explore",
     "inspect": "clusterns.commands.inspect",
+    "lab_figures": "clusterns.commands.lab",
+    "lab_list": "clusterns.commands.lab",
+    "lab_restore": "clusterns.commands.lab",
+    "lab_run": "clusterns.commands.lab",
+    "lab_search": "clusterns.commands.lab",
+    "lab_table": "clusterns.commands.lab",
     "load_base": "clusterns.encoder.load",
     "recipes": "clusterns.commands.recipes",
     "report": "clusterns.commands.report",
@@ -54,6 +66,12 @@ __all__ = [
     "evaluate",
     "explore",
     "inspect",
+    "lab_figures",
+    "lab_list",
+    "lab_restore",
+    "lab_run",
+    "lab_search",
+    "lab_table",
     "load_base",
     "recipes",
     "report",

@@ -1,11 +1,10 @@
-"""The one writer of tables: to the terminal, to Markdown, to LaTeX, to html."""
+"""The one writer of tables: to the terminal, to Markdown, to LaTeX."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,15 +19,6 @@ from clusterns.files import atomic_file
 SIDE_BY_SIDE = 4  # rows
 # "not shown" and "[main](#main)" are words, "3 of 5" and "≤ 0.005" are numbers.
 WORDS = re.compile(r"\W*[^\W\d]")
-PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>{title}</title>
-<style>body{{font:16px/1.5 system-ui,sans-serif;margin:2rem;color-scheme:light dark}}
-table{{border-collapse:collapse;margin:1.5rem 0 .5rem}}caption{{text-align:left;font-weight:bold;padding:.3rem 0}}
-th,td{{padding:.2rem .7rem;text-align:right;border-bottom:1px solid #8885}}
-td{{white-space:nowrap}}.words{{text-align:left;white-space:normal}}
-th:first-child{{text-align:left;font-weight:normal}}</style>
-{tables}</html>
-"""
 
 
 class Cell(NamedTuple):
@@ -171,36 +161,14 @@ class Table:
         ]
         return "\n".join(lines) + "\n"
 
-    def html(self) -> str:
-        """For a page."""
-        place = [' class="words"' if word else "" for word in self.holds_words()]
-        head = f"<th>{escape(self.corner or 'Model')}</th>" + "".join(
-            f"<th{where}>{escape(name)}</th>"
-            for name, where in zip(self.columns, place, strict=True)
-        )
-        lines = ["<table>", f"<caption>{escape(self.title)}</caption>", f"<tr>{head}</tr>"]
-        for label, *cells in self.cells():
-            values = []
-            for cell, where in zip(cells, place, strict=True):
-                text = escape(cell.text or "-")
-                text = f"<b>{text}</b>" if cell.best else text
-                spread = f" ± {cell.spread}" if cell.spread else ""
-                values.append(f"<td{where}>{text}{spread}</td>")
-            lines.append(f"<tr><th>{escape(label.text or '')}</th>{''.join(values)}</tr>")
-        notes = [f"<p>{escape(note)}</p>" for note in self.notes]
-        return "\n".join([*lines, "</table>", *notes]) + "\n"
-
 
 def tables_as(form: str, tables: Sequence[Table]) -> str:
-    """Tables as the text of a file that ends in ``form``: md, tex or html."""
-    if form == "html":
-        parts = "\n".join(table.html() for table in tables)
-        return PAGE.format(title=escape(tables[0].title if tables else ""), tables=parts)
+    """Tables as the text of a file that ends in ``form``: md or tex."""
     return "\n".join(table.latex() if form == "tex" else table.markdown() for table in tables)
 
 
 def write_tables(path: Path, tables: Sequence[Table]) -> None:
-    """Write tables to a .md, .tex or .html file."""
+    """Write tables to a .md or .tex file."""
     with atomic_file(path) as temporary:
         temporary.write_text(tables_as(path.suffix.lower()[1:], tables), "utf-8")
 

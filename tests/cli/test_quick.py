@@ -127,7 +127,7 @@ REFUSALS = [
     (["lab", "run", "main", "--corpus", "corpus.txt", "--row", "None"], "--row None"),
     (["lab", "run", "main", "--corpus", "corpus.txt", "--slurm", "x"], "--slurm x: write KEY=VALUE"),
     (["lab", "run", "main", "--corpus", "corpus.txt", "--on", "moon"], "--on"),
-    (["lab", "cell", "empty"], "is no cell of a lab"),
+    (["lab", "trial", "empty"], "is not a trial of a lab"),
     (["lab", "search", "none", "--corpus", "corpus.txt"], "there is no method 'none'"),
     (["lab", "search", "average", "--corpus", "corpus.txt"], "average is not trained"),
     (["lab", "table", "none"], "there is no experiment 'none'"),

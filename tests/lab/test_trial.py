@@ -69,7 +69,7 @@ def test_the_table_and_the_figures_of_a_lab(place: Path, whole: Path, tiny_bert:
     best = max(dev, key=lambda method: round(dev[method], 2))
     assert f"**{dev[best]:.2f}**" in done.out
     assert f"| ClusterNS over SimCSE | {dev['clusterns'] - dev['simcse']:+.2f} |" in done.out
-    page = place / "table.html"
+    page = place / "table.md"
     assert lab("table", *options, "--seeds", 2, "--output", page).code == 0
     assert "Missing: SimCSE, seed 2: not run." in page.read_text("utf-8")
     done = lab("figures", *options)

@@ -11,8 +11,7 @@ import typer
 from clusterns.cli.common import common
 from clusterns.cli.compare import compare
 from clusterns.cli.evaluate import evaluate
-from clusterns.cli.lab import lab
-from clusterns.commands import data
+from clusterns.commands import data, lab
 from clusterns.commands.adapt import AdaptCommand
 from clusterns.commands.encode import EncodeCommand
 from clusterns.commands.explore import ExploreRequest
@@ -71,7 +70,7 @@ def request(name: str, json: str) -> None:
 
 
 app.add_typer(data.app, name="data")
-app.add_typer(lab, name="lab")
+app.add_typer(lab.app, name="lab")
 
 
 def _version(asked: bool) -> None:

@@ -46,6 +46,7 @@ Types: ``Literal[...]`` for a choice, ``Annotated[int | None, Ge(1)] = None`` fo
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterator
 from copy import copy
 from inspect import Parameter, Signature
@@ -160,8 +161,9 @@ def add_command(
 
 
 def command_name(request: type[Request]) -> str:
-    """The name of a request's function: ``search`` of ``SearchRequest``."""
-    return request.__name__.removesuffix("Command").removesuffix("Request").lower()
+    """The name of a request's function: ``lab_run`` of ``LabRunRequest``."""
+    words = re.findall("[A-Z][a-z]*", request.__name__)
+    return "_".join(word.lower() for word in words if word not in ("Request", "Command"))
 
 
 def _parameter(name: str, field: FieldInfo) -> Parameter:
@@ -200,7 +202,8 @@ def _option(name: str, field: FieldInfo) -> Parameter:
 
 
 def _metadata(field: FieldInfo, kind: Any) -> Any:
-    return next((each for each in field.metadata if isinstance(each, kind)), None)
+    found = [each for each in field.metadata if isinstance(each, kind)]
+    return found[-1] if found else None  # of a narrowed type, the last one
 
 
 def _docstring(request: type[Request]) -> Iterator[str]:
