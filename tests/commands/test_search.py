@@ -50,9 +50,21 @@ def test_json_for_programs(run: Run, finished: Path) -> None:
     code, out, _ = run("search", finished, "a river", "--top", 2, "--json", "--quiet")
     assert code == 0
     best, second = json.loads(out)
-    assert best == {"score": pytest.approx(1, abs=1e-5), "row": 0, "text": "a river", "name": None,
-                    "also": []}  # fmt: skip
+    assert best == {"score": 1, "row": 0, "text": "a river", "name": None, "also": [],
+                    "cosine": pytest.approx(1, abs=1e-5), "words": ["river"]}  # fmt: skip
     assert second["score"] <= best["score"]
+
+
+def test_by_words_and_by_vectors(run: Run, finished: Path) -> None:
+    code, out, err = run("search", finished, "songs", "--by", "words", "--language", "english")
+    assert code == 0, err
+    assert "music and song" in out
+    assert "river" not in out
+    code, out, err = run("search", finished, "songs", "--by", "vectors", "--json")
+    assert len(json.loads(out)) == 4
+    code, _, err = run("search", finished, "songs", "--language", "klingon")
+    assert code == 2
+    assert "--language klingon: unknown language" in err
 
 
 def test_a_folder_of_vectors_opens_the_model_as_it_was(
@@ -141,7 +153,7 @@ def test_the_query_gets_its_own_prompt(tiny_bert: Path, tmp_path: Path, cache: P
     vector, text = model.encode(
         ["the planet is a cell a", str(hit.text)], normalize_embeddings=True
     )
-    assert hit.score == pytest.approx(float(vector @ text), abs=1e-5)
+    assert hit.cosine == pytest.approx(float(vector @ text), abs=1e-5)
 
 
 @pytest.mark.parametrize(

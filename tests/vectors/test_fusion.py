@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from clusterns.vectors.fusion import fuse, top
+from clusterns.vectors.fusion import fuse, largest_first
 
 
 def numbers(*values):
@@ -23,4 +23,4 @@ def test_a_side_that_is_the_same_everywhere_decides_nothing():
 def test_top_is_a_stable_sort(k):
     scores = np.random.default_rng(0).integers(0, 9, 50).astype(np.float32)
     in_order = sorted(range(50), key=lambda place: (-scores[place], place))
-    assert top(scores, k).tolist() == in_order[:k]
+    assert largest_first(scores, k).tolist() == in_order[:k]

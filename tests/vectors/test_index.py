@@ -48,13 +48,79 @@ def test_built_from_texts_kept_and_reused(
 ) -> None:
     built = Index.build(tmp_path / "i", model, texts, names_of(texts), progress=False)
     before = contents(tmp_path / "i" / "search")
-    hit = built.search(model, texts[20], top=1)[0]
+    hit = built.search(model, texts[20], top=1, by="vectors")[0]
     assert (hit.row, hit.text, hit.name) == (20, texts[20], "name 20")
     assert hit.score == pytest.approx(1, abs=1e-5)
     monkeypatch.setattr(index_module, "_prepare", None)  # not made again
     opened = Index.open(tmp_path / "i", model)
-    assert opened.search(model, texts[20], top=1) == [hit]
+    assert opened.search(model, texts[20], top=1, by="vectors") == [hit]
     assert contents(tmp_path / "i" / "search") == before
+
+
+def slow_search(index: Index, model: SentenceTransformer, query: str, depth: int) -> list[str]:
+    """The union of the first of each side, both scores scaled to 0-1 over it and averaged."""
+    cosines = index.vectors @ unit(model.encode_query([query]))[0]
+    words = index.words.scores(query)
+    either = {int(row) for side in (cosines, words) for row in np.argsort(-side)[:depth]}
+    either -= {row for row in either if not words[row] and row not in np.argsort(-cosines)[:depth]}
+    rows = sorted(either)
+
+    def scaled(side: np.ndarray) -> np.ndarray:
+        chosen = side[rows]
+        return (chosen - chosen.min()) / (chosen.max() - chosen.min())
+
+    order = np.argsort(-(scaled(cosines) + scaled(words)), kind="stable")
+    return [index.texts[rows[place]].as_py() for place in order]
+
+
+@pytest.mark.parametrize("depth", [6, 20])
+def test_both_joins_the_best_of_words_and_vectors(
+    depth: int,
+    texts: list[str],
+    model: SentenceTransformer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(index_module, "DEPTH", depth)
+    distinct = sorted({text for text in texts if text})
+    index = Index.build(tmp_path, model, distinct, progress=False)
+    for query in (distinct[3], " ".join(distinct[50].split()[:2])):
+        hits = index.search(model, query, top=5)
+        assert [hit.text for hit in hits] == slow_search(index, model, query, depth)[:5]
+        for hit in hits:
+            cosine = index.vectors[hit.row] @ unit(model.encode_query([query]))[0]
+            assert hit.cosine == pytest.approx(float(cosine), abs=1e-5)
+            assert set(hit.words) <= set(str(hit.text).lower().split())
+    assert index.search_many(model, distinct[:2], 3) == [
+        index.search(model, query, 3) for query in distinct[:2]
+    ]
+
+
+def test_words_alone_find_only_texts_with_a_word(
+    model: SentenceTransformer, tmp_path: Path
+) -> None:
+    texts = ["the red houses", "a river", "one house", "many ships"]
+    index = Index.build(tmp_path, model, texts, progress=False)
+    index.language = "english"
+    hits = index.search(model, "house", by="words")
+    assert {hit.text: (hit.cosine, hit.words) for hit in hits} == {
+        "one house": (None, ("house",)),
+        "the red houses": (None, ("houses",)),
+    }
+    assert index.search(model, "nothing", by="words") == []
+    assert len(index.search(model, "nothing")) == 4
+
+
+@pytest.mark.parametrize("by", ["both", "vectors", "words"])
+def test_only_rows_that_may_be_found_are(
+    by: Any, texts: list[str], model: SentenceTransformer, tmp_path: Path
+) -> None:
+    index = Index.build(tmp_path, model, texts, progress=False)
+    where = np.arange(len(texts)) % 3 == 0
+    hits = index.search(model, texts[7], top=50, by=by, where=where)
+    assert hits
+    assert all(hit.row % 3 == 0 for hit in hits)
+    assert by == "words" or len(hits) == len({texts[row] for row in np.flatnonzero(where)})
 
 
 def test_a_build_that_was_stopped_goes_on(
@@ -124,8 +190,11 @@ def test_without_text_there_are_ids(
     encode_corpus(
         [str(corpus)], model, tmp_path / "out", EncodeSettings(text=False), progress=False
     )
-    hit = Index.open(tmp_path / "out").search(model, "king", top=1)[0]
-    assert (hit.text, hit.name) == (None, None)
+    index = Index.open(tmp_path / "out")
+    hit = index.search(model, "king", top=1)[0]
+    assert (hit.text, hit.name, hit.words) == (None, None, ())
+    with pytest.raises(UserError, match="cannot be searched by words"):
+        index.search(model, "king", by="words")
 
 
 def test_neighbors_leave_out_the_text_itself(

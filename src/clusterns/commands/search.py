@@ -13,13 +13,14 @@ from clusterns.commands.request import Cli, function
 from clusterns.console import print_json, stdout
 from clusterns.errors import UserError
 from clusterns.explorer.corpus import check_corpus
+from clusterns.vectors.settings import By
 
 if TYPE_CHECKING:
     from clusterns.vectors.index import Hit
 
 
 class SearchRequest(CorpusOptions):
-    """Find the texts nearest to a query. Identical texts are merged.
+    """Find texts by their meaning and their words. Identical texts are merged.
 
     Texts are encoded once and the embeddings kept. Each call opens the model again: for many queries,
     open an index yourself (:class:`clusterns.vectors.index.Index`).
@@ -37,6 +38,12 @@ class SearchRequest(CorpusOptions):
     corpus: OptionalTexts = Field(default=(), kw_only=False)
     top: Annotated[int, Ge(1)] = 10
     """Number of results."""
+    by: By = "both"
+    """What to compare. vectors: the meaning of query and text. words: their words, by BM25 over stems. both: the mean
+    of the two scores."""
+    language: str | None = None
+    """Language of the words, such as german: decides stems and stop words. none: neither. Default: found from the
+    text."""
     id_column: str | None = None
     """Column of ids to show with the text."""
 
@@ -47,11 +54,12 @@ class SearchRequest(CorpusOptions):
         corpus = as_list(self.corpus)
         check_corpus(str(self.model), corpus, self.pooling)
         opened = self.open(corpus, id_column=self.id_column, needs_text=False)
-        return opened.hits(self.query, self.top)
+        opened.index.language = self.language
+        return opened.hits(self.query, self.top, self.by)
 
 
 class SearchCommand(SearchRequest):
-    """Find the texts nearest to a query. Identical texts are merged.
+    """Find texts by their meaning and their words. Identical texts are merged.
 
     The first search encodes the text and keeps the embeddings: those of a run in RUN/index, others in the cache
     (~/.cache/clusterns, or CLUSTERNS_CACHE).
@@ -61,6 +69,8 @@ class SearchCommand(SearchRequest):
     A file:                  clusterns search runs/first "came too late" reviews.txt
 
     A folder of embeddings:  clusterns search runs/first "came too late" vectors
+
+    By words alone:          clusterns search runs/first "error 404" log.txt --by words
     """
 
     as_json: Json = False
@@ -73,12 +83,13 @@ class SearchCommand(SearchRequest):
         from rich.table import Table
 
         named = any(hit.name is not None for hit in result)
-        table = Table("score", "name", "text") if named else Table("score", "text")
+        table = Table("score", *(["name"] if named else []), "text", "why")
         for hit in result:
             text = f"row {hit.row + 1:,}" if hit.text is None else hit.text
             more = f" and {len(hit.also):,} more" if hit.also else ""
             name = [f"{hit.name or ''}{more}"] if named else []
-            table.add_row(f"{hit.score:.3f}", *name, text)
+            cosine = [] if hit.cosine is None else [f"cosine {hit.cosine:.2f}"]
+            table.add_row(f"{hit.score:.3f}", *name, text, ", ".join([*cosine, *hit.words]))
         stdout.print(table)
 
 

@@ -50,13 +50,14 @@ class Column:
 class Columns(NamedTuple):
     """The columns of a corpus: text None is found out, id or document None is not read.
 
-    With ``unwrap``, the lines of hard-wrapped plain text are joined.
+    With ``unwrap``, the lines of hard-wrapped plain text are joined. The columns ``keep`` are read as they are.
     """
 
     text: str | None = None
     id: str | None = None
     document: str | None = None
     unwrap: bool = False
+    keep: tuple[str, ...] = ()
 
     def wanted(self) -> list[Column]:
         """What to look for in a table: the text, and what else was asked for."""
@@ -65,7 +66,7 @@ class Columns(NamedTuple):
             columns.append(Column("id", self.id, option="--id-column"))
         if self.document is not None:
             columns.append(Column("document", self.document, option="--document"))
-        return columns
+        return [*columns, *(Column("value", name, option="--keep") for name in self.keep)]
 
 
 def find_columns(

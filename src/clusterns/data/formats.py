@@ -86,7 +86,7 @@ def _typed(
     texts, *others = (table.column(name) for name in names)
     if not is_text(texts.type):
         raise UserError(f"{where}: column {names[0]!r} holds {texts.type}, not text.")
-    for name, values in zip(names[1:], others, strict=True):
+    for name, values in zip(names[1 : len(names) - len(columns.keep)], others, strict=False):
         if not (is_text(values.type) or pa.types.is_integer(values.type)):
             raise UserError(
                 f"{where}: column {name!r} holds {values.type}; ids are strings or whole numbers."
@@ -126,11 +126,13 @@ def _row(path: Path, line: int, roles: list[str], values: Iterable[Any]) -> list
 
 
 def _string(path: Path, line: int, role: str, value: Any) -> str | None:
+    if value is None:
+        return None
+    if role == "value" and not isinstance(value, str):
+        return json.dumps(value)
     # In Python, though not in JSON, true is a whole number.
     if role != "text" and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    if value is None:
-        return None
     if not isinstance(value, str):
         raise UserError(
             f"{path}: line {line:,}: the {role} is {json.dumps(value)[:40]}, not a string."
@@ -150,9 +152,13 @@ def _strings(where: object, values: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def _asked(columns: Columns, values: list[pa.Array]) -> pa.RecordBatch:
     """Put the values of the columns wanted in their places."""
-    texts, *others = values
+    end = len(values) - len(columns.keep)
+    (texts, *others), kept = values[:end], values[end:]
     documents = None if columns.document is None else document_numbers(others.pop())
-    return _rows(texts, others.pop() if others else None, documents)
+    rows = _rows(texts, others.pop() if others else None, documents)
+    for name, column in zip(columns.keep, kept, strict=True):
+        rows = rows.append_column(pa.field(name, pa.string()), column)
+    return rows
 
 
 def _rows(texts: pa.Array, ids: pa.Array | None, documents: pa.Array | None) -> pa.RecordBatch:

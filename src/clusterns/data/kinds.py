@@ -31,4 +31,9 @@ def is_light(path: Path) -> bool:
 def is_plain(path: Path, columns: Columns) -> bool:
     """Tell whether a file is one sentence a line: text of which no column is asked for."""
     named = columns.document is not None and columns.document not in TEXT_DOCUMENTS
-    return file_format(path) == ".txt" and columns[:2] == (None, None) and not named
+    return (
+        file_format(path) == ".txt"
+        and columns[:2] == (None, None)
+        and not named
+        and not columns.keep
+    )

@@ -107,7 +107,7 @@ class Wrapping:
         words = _WORD.findall("\n".join(line.rstrip() for line in lines).lower())
         found = cls(width, frozenset(words))
         return (
-            found if any(len(found.join(part)) < len(part) for part in _paragraphs(lines)) else None
+            found if any(len(found.join(part)) < len(part) for part in paragraphs(lines)) else None
         )
 
     def join(self, lines: Sequence[str]) -> list[tuple[int, str]]:
@@ -164,13 +164,13 @@ def unwrap(lines: Iterable[str], wrapping: Wrapping) -> Iterator[tuple[int, str]
         each text with the index of its first line.
     """
     start = 0
-    for paragraph in _paragraphs(lines):
+    for paragraph in paragraphs(lines):
         for place, text in wrapping.join(paragraph):
             yield start + place, text
         start += len(paragraph)
 
 
-def _paragraphs(lines: Iterable[str]) -> Iterator[list[str]]:
+def paragraphs(lines: Iterable[str]) -> Iterator[list[str]]:
     """Yield the lines of each paragraph, and of each gap between two."""
     paragraph: list[str] = []
     for line in lines:

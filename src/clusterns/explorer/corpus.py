@@ -25,7 +25,7 @@ from clusterns.errors import UserError
 from clusterns.explorer.export import check_table_file
 from clusterns.files import atomic_file, cache_folder
 from clusterns.training.folder import RunFolder
-from clusterns.vectors.settings import Loading
+from clusterns.vectors.settings import By, Loading
 from clusterns.vectors.store import COMPLETE, MANIFEST, Store
 
 if TYPE_CHECKING:
@@ -114,17 +114,14 @@ class EmbeddedCorpus:
                 save_array(path, array)
         return stored[0], stored[1]
 
-    def search(self, query: str, top: int) -> tuple[list[float], list[int]]:
-        """Cosines and rows of the sentences nearest to a query."""
+    def search(self, query: str, top: int, by: By = "both") -> list[Hit]:
+        """The sentences that a query finds, with their rows in the index."""
         with self._encoding:
-            vector = self.model.encode_query([query], show_progress_bar=False)
-            scores, rows = self.index.nearest(np.asarray(vector, dtype=np.float32), top)
-        found = rows[0] >= 0
-        return scores[0][found].tolist(), rows[0][found].tolist()
+            return self.index.search(self.model, query, top, by=by)
 
-    def hits(self, query: str, top: int) -> list[Hit]:
-        """The texts nearest to a query, each with the ids of all rows that hold it."""
-        hits = self.index.search(self.model, query, top)
+    def hits(self, query: str, top: int, by: By = "both") -> list[Hit]:
+        """The texts that a query finds, each with the ids of all rows that hold it."""
+        hits = self.search(query, top, by)
         return hits if self._rows is None else [_placed(hit, self._rows) for hit in hits]
 
 

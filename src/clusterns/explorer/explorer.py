@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from clusterns.explorer.neighbors import NEAREST, NeighborChange, compare_neighb
 from clusterns.explorer.projection import Projections, quantize
 from clusterns.explorer.topics import Topics, find_topics
 from clusterns.training.folder import RunFolder
+from clusterns.vectors.settings import By
+
+if TYPE_CHECKING:
+    from clusterns.vectors.index import Hit
 
 PREVIEW_LENGTH, FULL_LENGTH = 400, 20_000  # characters in a list, and where a sentence is opened
 N_SAMPLES, N_EXAMPLES, N_SELECTED, N_TOPICS = 8, 8, 200, 12
@@ -92,9 +96,14 @@ class Explorer:
             "topic": int(self.topics.labels[row]),
         } | ({} if score is None else {"score": round(score, 4)})
 
-    def _search(self, query: str, top: int) -> dict[str, Any]:
-        found = [zip(*corpus.search(query, top), strict=True) for corpus in self.corpora]
-        return self._by_model([[self.sentence(row, score) for score, row in one] for one in found])
+    def _search(self, query: str, top: int, by: By = "both") -> dict[str, Any]:
+        return self._by_model(
+            [[self._hit(hit) for hit in corpus.search(query, top, by)] for corpus in self.corpora]
+        )
+
+    def _hit(self, hit: Hit) -> dict[str, Any]:
+        cosine = None if hit.cosine is None else round(hit.cosine, 4)
+        return self.sentence(hit.row, hit.score) | {"cosine": cosine, "words": hit.words}
 
     def _by_model(self, hits: Sequence[list[Any]]) -> dict[str, Any]:
         models = zip(self.corpora, hits, strict=True)

@@ -23,6 +23,7 @@ from starlette.routing import Route
 from clusterns.console import log, stdout
 from clusterns.errors import UserError
 from clusterns.explorer.explorer import Explorer
+from clusterns.vectors.settings import By
 
 HEADERS = {
     # Whatever the corpus holds, it cannot become a script or load anything.
@@ -61,6 +62,7 @@ class SearchBody(Body):
 
     query: Annotated[str, Field(max_length=2000), AfterValidator(_clean_query)]
     top: Annotated[int, Field(ge=1, le=100)] = 20
+    by: By = "both"
 
 
 class RowBody(Body):
@@ -112,7 +114,11 @@ def make_app(explorer: Explorer) -> Starlette:
             _get("/api/topics", lambda: explorer.topic_labels()),
             _get("/api/change", lambda: explorer.change_levels()),
             _get("/api/map/{model:int}/{kind:str}", lambda **of: explorer.map(**of)),
-            _post("/api/search", SearchBody, lambda body: explorer.search(body.query, body.top)),
+            _post(
+                "/api/search",
+                SearchBody,
+                lambda body: explorer.search(body.query, body.top, body.by),
+            ),
             _post("/api/sentence", RowBody, lambda body: explorer.opened(*known(body.id))),
             _post("/api/texts", RowsBody, lambda body: explorer.previews(known(*body.ids)[:100])),
             _post("/api/selection", RowsBody, lambda body: explorer.selection(known(*body.ids))),

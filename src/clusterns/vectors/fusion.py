@@ -1,15 +1,15 @@
-"""Answers by words and by vectors, made one list."""
+"""The results of a search by words and by vectors, joined into one ranking."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-DEPTH = 100  # of each list
+DEPTH = 100  # results of each side that are joined
 
 
-def top(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
-    """The places of the ``k`` highest of (n,) scores, best first; equal ones in their order."""
+def largest_first(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+    """The positions of the ``k`` highest of (n,) scores, best first; equal ones in their order."""
     k = min(k, len(scores))
     if k == 0:
         return np.zeros(0, dtype=np.int64)
@@ -22,8 +22,8 @@ def top(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
 def fuse(*sides: NDArray[np.float32]) -> NDArray[np.float32]:
     """Scale each side's (n,) scores of the same candidates to 0-1 and average them.
 
-    Distances within a list count, which ranks lose (reciprocal rank fusion). A side that tells no
-    candidates apart says nothing.
+    Unlike reciprocal rank fusion, this keeps the distances within a list. A side that gives all
+    candidates the same score adds nothing.
     """
     return np.mean([_scaled(scores) for scores in sides], axis=0)
 

@@ -1,15 +1,17 @@
-"""Search in a folder of vectors: exact up to some size, approximate above it."""
+"""Search in a folder of vectors, by vectors (exact up to some size, approximate above it) and by words."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
 from clusterns.console import bar, log
@@ -20,11 +22,14 @@ from clusterns.locks import locked
 from clusterns.vectors.ann import InvertedFile, is_installed
 from clusterns.vectors.encode import encode_corpus
 from clusterns.vectors.fingerprint import fingerprint
+from clusterns.vectors.fusion import DEPTH, fuse, largest_first
 from clusterns.vectors.nearest import Rows, Vectors, all_nearest, nearest, unit
-from clusterns.vectors.settings import Loading
+from clusterns.vectors.settings import By, Loading
 from clusterns.vectors.store import COMPLETE, MANIFEST, Store
+from clusterns.vectors.words import WordIndex
 
 SEARCH = "search"  # beside the shards: the same vectors as one mapped file, made once
+WORDS = "words"  # beside them: the index of words
 VECTORS, ROWS, LISTS, FACTS = "vectors.npy", "rows.arrow", "lists.faiss", "index.json"
 EXACT_UP_TO = 200_000  # texts
 # Comparing all texts with all others grows with the square.
@@ -36,7 +41,7 @@ class Hit:
     """One result."""
 
     score: float
-    """Cosine of query and text."""
+    """By vectors the cosine, by words the BM25 score, by both the mean of the two, scaled to 0-1."""
     row: int
     text: str | None
     """None if the folder holds no texts."""
@@ -44,10 +49,14 @@ class Hit:
     """Its id, if it has one of its own."""
     also: tuple[str, ...] = ()
     """The names of others with the same text."""
+    cosine: float | None = None
+    """Cosine of query and text; None in a search by words."""
+    words: tuple[str, ...] = ()
+    """The words of the text that match the query; none in a search by vectors."""
 
 
 class Index:
-    """Texts and their vectors, searched by cosine.
+    """Texts and their vectors, searched by the cosine of query and text, by words (BM25), or by both.
 
     It lies in a folder that ``clusterns encode`` or :meth:`build` wrote. Opened for the first
     time, the shards of any precision become one mapped file of unit vectors (and, above 200,000
@@ -58,7 +67,10 @@ class Index:
         vectors: (n, d) unit vectors, mapped.
         ids: (n,) ids of the texts.
         texts: (n,) the texts, mapped; nulls if the folder holds none.
+        language: of the stems and stop words. None: found from the texts.
     """
+
+    language: str | None = None
 
     def __init__(self, parts: Sequence[Store], folder: Path) -> None:
         self.parts = parts
@@ -160,35 +172,124 @@ class Index:
         )  # fmt: skip
         return Index.open(self.folder)
 
-    def search(self, model: SentenceTransformer, query: str, top: int = 10) -> list[Hit]:
-        """The ``top`` texts nearest to ``query``. Identical texts are merged."""
-        vector = np.asarray(model.encode_query([query], show_progress_bar=False), dtype=np.float32)
-        asked = top
-        while True:
-            scores, rows = self.nearest(vector, asked)
-            hits = merge_identical(
-                self.hit(row, score)
-                for score, row in zip(scores[0].tolist(), rows[0].tolist(), strict=True)
-                if row >= 0
+    @cached_property
+    def words(self) -> WordIndex:
+        """The index of words; the first search builds it."""
+        if self.texts.null_count:
+            raise UserError(
+                f"{self.folder} holds vectors without text, which cannot be searched by words. Encode "
+                "again without --no-text, or search --by vectors."
             )
-            if len(hits) >= top or asked >= len(self):
+        return WordIndex.open(self.folder / WORDS, self.texts, self.facts["of"], self.language)
+
+    def search(
+        self,
+        model: SentenceTransformer,
+        query: str,
+        top: int = 10,
+        *,
+        by: By = "both",
+        where: NDArray[np.bool_] | None = None,
+    ) -> list[Hit]:
+        """The ``top`` texts for a query, best first. Identical texts are merged.
+
+        Args:
+            model: what embeds the query.
+            query: what to look for.
+            top: number of results.
+            by: vectors, words or both; an index without texts is always searched by vectors.
+            where: (n,) the rows that may be found. None: all.
+        """
+        return self.search_many(model, [query], top, by=by, where=where)[0]
+
+    def search_many(
+        self,
+        model: SentenceTransformer,
+        queries: Sequence[str],
+        top: int = 10,
+        *,
+        by: By = "both",
+        where: NDArray[np.bool_] | None = None,
+    ) -> list[list[Hit]]:
+        """As :meth:`search`, for several queries."""
+        if by == "both" and self.texts.null_count:
+            by = "vectors"
+        vectors: list[Vectors | None] = [None] * len(queries)
+        if by != "words":
+            encoded = model.encode_query(list(queries), show_progress_bar=False)
+            vectors = [*unit(np.asarray(encoded, dtype=np.float32))]
+        return [
+            self._search(query, vector, top, by, where)
+            for query, vector in zip(queries, vectors, strict=True)
+        ]
+
+    def _search(
+        self,
+        query: str,
+        vector: Vectors | None,
+        top: int,
+        by: By,
+        where: NDArray[np.bool_] | None,
+    ) -> list[Hit]:
+        depth = max(top, DEPTH)
+        scores = None if by == "vectors" else self.words.scores(query)
+        if scores is not None and where is not None:
+            scores[~where] = 0
+        while True:
+            hits = merge_identical(self._candidates(query, vector, scores, depth, where))
+            if len(hits) >= top or depth >= len(self):
                 return hits[:top]
-            asked = min(4 * asked, len(self))
+            depth *= 4
 
-    def hit(self, row: int, score: float) -> Hit:
-        """A row as a result."""
-        name = None if self.names is None else self.names[row].as_py()
-        return Hit(score, row, self.texts[row].as_py(), name)
+    def _candidates(
+        self,
+        query: str,
+        vector: Vectors | None,
+        scores: NDArray[np.float32] | None,
+        depth: int,
+        where: NDArray[np.bool_] | None,
+    ) -> Iterator[Hit]:
+        """The rows among the first ``depth`` of either side, ranked by the scores of both, best first."""
+        found = []
+        if vector is not None:
+            _, (rows,) = self.nearest(vector[None], depth, where)
+            found.append(rows[rows >= 0])
+        if scores is not None:
+            rows = largest_first(scores, depth)
+            found.append(rows[scores[rows] > 0])
+        rows = np.unique(np.concatenate(found))
+        sides = [scores[rows]] if scores is not None else []
+        cosines: Sequence[float | None] = [None] * len(rows)
+        if vector is not None:
+            sides.append(np.asarray(self.vectors[rows]) @ vector)
+            cosines = sides[-1].tolist()
+        total = fuse(*sides) if len(sides) == 2 else sides[0]
+        for place in largest_first(total, len(rows)).tolist():
+            row = int(rows[place])
+            text = self.texts[row].as_py()
+            words = () if scores is None or not scores[row] else self.words.matches(query, text)
+            name = None if self.names is None else self.names[row].as_py()
+            yield Hit(
+                float(total[place]), row, text, name, cosine=cosines[place], words=tuple(words)
+            )
 
-    def nearest(self, queries: Vectors, k: int) -> tuple[Vectors, Rows]:
+    def nearest(
+        self, queries: Vectors, k: int, where: NDArray[np.bool_] | None = None
+    ) -> tuple[Vectors, Rows]:
         """The ``k`` texts nearest to (m, d) vectors: (m, k) cosines and rows, the best first.
 
-        With an inverted file fewer may be found: they are row -1 at the end.
+        What is not found is row -1, at the end: of few texts, or with an inverted file.
+
+        Args:
+            queries: (m, d).
+            k: number of answers.
+            where: (n,) the rows that may be found, by exact search. None: all.
         """
         queries = unit(queries)
-        if self.lists is not None:
+        if self.lists is not None and where is None:
             return self.lists.search(queries, k)
-        return nearest(queries, self.vectors, k)
+        cosines, rows = nearest(queries, self.vectors, k, where=where)
+        return cosines, np.where(np.isneginf(cosines), -1, rows)
 
     def neighbors(self, k: int, progress: bool = True) -> tuple[Vectors, Rows]:
         """The ``k`` nearest other texts of every text: (n, k) cosines and rows, the best first.

@@ -22,7 +22,11 @@ def unit(vectors: NDArray[Any]) -> Vectors:
 
 
 def nearest(
-    queries: Vectors, vectors: Vectors, k: int, own: Rows | None = None
+    queries: Vectors,
+    vectors: Vectors,
+    k: int,
+    own: Rows | None = None,
+    where: NDArray[np.bool_] | None = None,
 ) -> tuple[Vectors, Rows]:
     """The ``k`` vectors with the largest dot product for each query, the best first.
 
@@ -31,6 +35,7 @@ def nearest(
         vectors: (n, d), which may be a mapped file.
         k: number of answers; fewer if there are fewer vectors.
         own: (m,) the row that each query has among the vectors, which is not an answer.
+        where: (n,) the vectors that may be found; others have a dot product of -inf. None: all.
 
     Returns:
         (m, k) dot products and (m, k) rows.
@@ -41,12 +46,16 @@ def nearest(
     for start in range(0, len(queries), QUERY_BLOCK):
         part = slice(start, start + QUERY_BLOCK)
         few = None if own is None else own[part]
-        scores[part], rows[part] = _nearest_of_few(queries[part], vectors, k, few)
+        scores[part], rows[part] = _nearest_of_few(queries[part], vectors, k, few, where)
     return scores, rows
 
 
 def _nearest_of_few(
-    queries: Vectors, vectors: Vectors, k: int, own: Rows | None
+    queries: Vectors,
+    vectors: Vectors,
+    k: int,
+    own: Rows | None,
+    where: NDArray[np.bool_] | None,
 ) -> tuple[Vectors, Rows]:
     best = np.empty((len(queries), 0), dtype=np.float32)
     rows = np.empty((len(queries), 0), dtype=np.int64)
@@ -56,6 +65,8 @@ def _nearest_of_few(
         if own is not None:
             inside = np.flatnonzero((own >= start) & (own < start + found.shape[1]))
             found[inside, own[inside] - start] = -np.inf
+        if where is not None:
+            found[:, ~where[start : start + found.shape[1]]] = -np.inf
         few = largest(found, k)
         best = np.concatenate([best, np.take_along_axis(found, few, 1)], 1)
         rows = np.concatenate([rows, few + start], 1)

@@ -12,6 +12,7 @@ from clusterns.encoder.settings import DType as DType
 from clusterns.errors import UserError
 from clusterns.settings import Settings
 
+By = Literal["both", "vectors", "words"]
 Precision = Literal["float32", "int8", "uint8", "binary", "ubinary"]
 
 

@@ -115,8 +115,7 @@ const events = {
 // ---- requests
 
 let asking;
-// The body of a search; further options of the search box belong here.
-const question = () => ({ query: $("query").value.trim() });
+const question = () => ({ query: $("query").value.trim(), by: $("by").value });
 
 async function search() {
   const body = question();
@@ -271,6 +270,7 @@ function listen() {
   $("query").addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown") { document.querySelector("#panel button.row")?.focus(); event.preventDefault(); }
   });
+  $("by").addEventListener("change", search);
   $("search").addEventListener("submit", (event) => { event.preventDefault(); search(); });
   for (const button of $("tabs").children) button.addEventListener("click", () => show(button.id.slice(4)));
   $("tabs").addEventListener("keydown", (event) => {

@@ -46,6 +46,7 @@ export class Panels {
 
   // quiet: the heading above the rows already says whether they are new or lost
   row(sentence, { rank, score, mark, note, quiet } = {}) {
+    const why = sentence.words?.length ? sentence.words.join(", ") : null;
     const { id, text, name, topic } = sentence, { context } = this;
     const marks = { gained: "new", lost: "lost" };
     return element("li", {},
@@ -63,6 +64,7 @@ export class Panels {
           dot(context.colorOf(topic)),
           element("span", {}, score === undefined ? context.topicName(topic) : score.toFixed(3)),
           marks[mark] && !quiet ? element("b", { class: mark }, marks[mark]) : null,
+          why ? element("span", { class: "why", title: "Matching words" }, why) : null,
           note ? element("span", {}, note) : null))));
   }
 
@@ -74,7 +76,7 @@ export class Panels {
 
   welcome(count, samples) {
     this.fill(
-      element("p", { class: "hint" }, `Type what you are looking for. ${many(count, "sentence")} are searched by meaning as you type.`),
+      element("p", { class: "hint" }, `Type what you are looking for. ${many(count, "sentence")} are searched as you type.`),
       samples.length ? element("h2", {}, "Examples") : null,
       this.list(samples.map((one) => this.row(one)), "Example sentences"));
   }
