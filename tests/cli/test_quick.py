@@ -72,22 +72,11 @@ def test_completion_names_the_commands(place: Path, light: LightPrograms) -> Non
     assert not heavy
 
 
+# Those of train, adapt and quickstart: tests/commands/test_train_command.py.
 REFUSALS = [
     (["fly"], "No such command 'fly'"),
-    (["train"], "--output"),
-    (["train", "none.txt", "--output", "run"], "none.txt"),
-    (["train", "corpus.txt", "--output", "corpus.txt"], "is a file"),
-    (["train", "corpus.txt", "--output", "run", "--recipe", "none"], "none"),
-    (["train", "corpus.txt", "--output", "run", "--recipe", "broken.yaml"], "temperature"),
-    (["train", "corpus.txt", "--output", "run", "--set", "batch_size=x"], "batch_size"),
-    (["train", "corpus.txt", "--output", "run", "--set", "no_such=1"], "no_such"),
-    (["train", "corpus.txt", "--output", "run", "--base", "empty"], "empty"),
-    (["train", "corpus.txt", "--output", "run", "--base", "no/such/base"], "no/such/base"),
     (["train", "corpus.txt", "--output", "old"], "--resume"),
-    (["train", "--output", "run", "--resume"], "no run in"),
     (["recipes", "none"], "none"),
-    (["quickstart", "--output", "corpus.txt"], "is a file"),
-    (["quickstart", "--set", "no_such=1"], "no_such"),
     (["encode", "minibert", "--output", "out"], "Missing argument 'CORPUS'"),
     (["encode", "minibert", "corpus.txt"], "--output"),
     (["encode", "minibert", "corpus.txt", "--output", "out"], "--pooling"),

@@ -8,22 +8,25 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
 import clusterns
 from clusterns.commands.plan import Plan, scored_pairs, suggest_documents
 from clusterns.commands.train import TrainRequest, train
+from clusterns.data.settings import CorpusSettings
 from clusterns.encoder.load import load_base
 from clusterns.errors import UserError
 from clusterns.training.build import training_rows
 from clusterns.training.recipe import load_recipe, recipe_names
 from tests.helpers.texts import WORDS
 
+READING = CorpusSettings().model_dump()
 SMALL = {"batch_size": 16, "clusters": 4, "max_steps": 2, "eval_steps": 2}
 
 
-def plan(corpus: Path, output: Path | None = None, **options: Any) -> Plan:
+def plan(corpus: Any, output: Path | None = None, **options: Any) -> Plan:
     return TrainRequest(corpus=corpus, output=output, **options).plan()
 
 
@@ -50,6 +53,28 @@ def test_a_call_trains_as_the_command_does(
     assert "is finished" in capsys.readouterr().err
     with pytest.raises(UserError, match="--resume"):
         train(tmp_path / "elsewhere.txt", tmp_path / "run")
+
+
+def test_a_resumed_run_reads_its_text_as_it_began(tmp_path: Path, tiny_bert: Path) -> None:
+    table, output = tmp_path / "a.csv", tmp_path / "run"
+    rows = [f"{n // 4},words {n} of page {n // 4},other {n}" for n in range(200)]
+    table.write_text("page,body,other\n" + "\n".join(rows))
+    options = {"column": "body", "document": "page", "min_words": 1}
+    begun = plan(table, output, base=tiny_bert, settings=SMALL, **options)
+    assert begun.folder is not None
+    _, _, facts = begun.text()
+    begun.folder.create(begun.recipe, facts)
+    recipe = begun.folder.recipe_file
+    written = yaml.safe_load(recipe.read_text())
+    older = {key: value for key, value in written.items() if key not in CorpusSettings.model_fields}
+    for values in (written, older):
+        recipe.write_text(yaml.safe_dump(values))
+        resumed = plan((), output, resume=True)
+        assert resumed.reading == begun.reading == {"sources": [str(table)], **READING, **options}
+        begun.folder.check_same(resumed.recipe, facts["fingerprint"])
+        other = plan((), output, resume=True, column="other")
+        with pytest.raises(UserError, match="column = 'other' differs"):
+            begun.folder.check_same(other.recipe, facts["fingerprint"])
 
 
 def test_the_example_in_the_documentation_runs(
