@@ -46,7 +46,8 @@ def test_the_policy_is_set_before_torch_is_there_to_read_it() -> None:
 def test_names_are_loaded_when_they_are_used() -> None:
     heavy = ["torch", "transformers", "datasets", "sentence_transformers"]
     code = (
-        "import clusterns, sys; names = dir(clusterns); from clusterns import encode, evaluate, search, train; "
+        "import clusterns, sys; assert dir(clusterns) == sorted(clusterns.__all__); "
+        "from clusterns import encode, evaluate, search, train; "
         f"print([name for name in {heavy} if name in sys.modules])"
     )
     assert run(code) == "[]"

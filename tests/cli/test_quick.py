@@ -109,7 +109,6 @@ REFUSALS = [
     (["report", "none"], "none holds no run"),
     (["explore", "none", "corpus.txt"], "'none' is not a run folder"),
     (["explore", "minibert", "none.txt", "--pooling", "mean"], "none.txt"),
-    (["report", "none"], "none"),
     (["data", "fetch", "--url", "x"], "--url"),
     (["lab", "run", "none"], "there is no experiment 'none'"),
     (["lab", "run", "broken.yaml"], "there is no setting 'temperatur'"),
