@@ -90,6 +90,13 @@ def _whole_documents(
     return np.flatnonzero(chosen[of_row])
 
 
+def evenly_spaced(total: int, most: int) -> list[int]:
+    """At most ``most`` of ``total`` rows, spread over all of them."""
+    if total <= most:
+        return list(range(total))
+    return [i * total // most for i in range(most)]
+
+
 def select_texts(texts: Sequence[str], rows: Iterable[int]) -> list[str]:
     """The texts of these rows, in their order.
 

@@ -1,0 +1,198 @@
+"""The whole way from text to a static model; each step leaves a file, so that a killed run resumes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
+from scipy.sparse import csr_array
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.modules import Normalize
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+from tokenizers import Tokenizer
+
+from clusterns.console import log
+from clusterns.data.split import evenly_spaced, select_texts
+from clusterns.errors import UserError
+from clusterns.files import atomic_file
+from clusterns.static.contrast import contrast
+from clusterns.static.cooccurrence import Counts, count
+from clusterns.static.pairs import Rows, all_halves, is_ordered, next_lines, pair_dataset
+from clusterns.static.settings import StaticSettings
+from clusterns.static.vectors import Table, first_vectors, sif_weights, whiten
+from clusterns.static.vocabulary import (
+    special_tokens,
+    tokenize,
+    tokenize_blocks,
+    train_tokenizer,
+)
+
+# Lines of text below which the results say little, see docs/static.md.
+FEW_LINES = 10_000
+WHITENING_LINES = 10_000
+WHITENING_LENGTHS = (6, 80)
+# A pair that is seen more often is learned by heart.
+PASSES = 4
+FEWEST_PAIRS = 256
+
+
+def learn(
+    texts: Sequence[str],
+    settings: StaticSettings,
+    *,
+    documents: Rows | None = None,
+    seed: int = 0,
+    folder: Path,
+    load_tokenizer: Callable[[str], Tokenizer] | None = None,
+    quiet: bool = False,
+) -> tuple[SentenceTransformer, dict[str, Any]]:
+    """Learn a static model from lines of text, in their order.
+
+    Args:
+        texts: the lines, without duplicates.
+        settings: see :class:`~clusterns.static.settings.StaticSettings`.
+        documents: (n,) the document of each line; None where all lines follow each other.
+        seed: random seed.
+        folder: keeps the result of each step; a step whose file is there is not repeated.
+        load_tokenizer: opens the tokenizer that the settings name.
+        quiet: no progress bars.
+
+    Returns:
+        The model, and a summary of how it was learned.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if len(texts) < FEW_LINES:
+        log(f"Warning: {len(texts):,} lines are little text for method static; see docs/static.md.")
+    tokenizer = _tokenizer(texts, settings, folder, load_tokenizer)
+    counts = _counts(texts, tokenizer, settings, folder, quiet)
+    sample = tokenize(tokenizer, select_texts(texts, _sample(counts.lengths)))
+    table = _saved(
+        folder / "vectors.safetensors",
+        lambda: Table(
+            first_vectors(counts, settings.dimensions, settings.context_smoothing, seed),
+            sif_weights(counts.pieces, settings.sif_weight, special_tokens(tokenizer)),
+        ),
+    )
+    table = whiten(table, sample, settings.whitening_exponent)
+    embed = lambda rows: table.embed(tokenize(tokenizer, select_texts(texts, rows)))  # noqa: E731
+    kind, pairs = _pairs(settings, counts.lengths, documents, embed, seed)
+    steps, batch_size = _schedule(settings, len(pairs[0]))
+    summary: dict[str, Any] = {"lines": len(texts), "pieces": int(counts.pieces.sum())}
+    summary |= {"vocabulary": tokenizer.get_vocab_size(), "contrast": kind, "contrast_steps": steps}
+    if steps:
+        random = np.random.default_rng(seed)
+        chosen = np.sort(random.permutation(len(pairs[0]))[: steps * batch_size])
+        train = partial(
+            contrast,
+            tokenizer,
+            table,
+            pair_dataset(texts, pairs[0][chosen], pairs[1][chosen]),
+            steps=steps,
+            batch_size=batch_size,
+            temperature=settings.contrast_temperature,
+            learning_rate=settings.contrast_learning_rate,
+            seed=seed,
+            folder=folder,
+            quiet=quiet,
+        )
+        table = _saved(folder / "contrast.safetensors", train)
+        table = whiten(table, sample, settings.final_whitening_exponent)
+    return static_model(tokenizer, table), summary
+
+
+def static_model(tokenizer: Tokenizer, table: Table) -> SentenceTransformer:
+    """The table as a model of built-in modules, token weights folded in."""
+    return SentenceTransformer(
+        modules=[StaticEmbedding(tokenizer, table.folded()), Normalize()], device="cpu"
+    )
+
+
+def _tokenizer(
+    texts: Sequence[str],
+    settings: StaticSettings,
+    folder: Path,
+    load: Callable[[str], Tokenizer] | None,
+) -> Tokenizer:
+    path = folder / "tokenizer.json"
+    if not path.exists():
+        if settings.tokenizer and load is not None:
+            tokenizer = load(settings.tokenizer)
+        else:
+            log("Learning word pieces.")
+            tokenizer = train_tokenizer(texts, settings.vocabulary_size)
+        with atomic_file(path) as temporary:
+            tokenizer.save(str(temporary))
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
+
+
+def _counts(
+    texts: Sequence[str], tokenizer: Tokenizer, settings: StaticSettings, folder: Path, quiet: bool
+) -> Counts:
+    path = folder / "counts.safetensors"
+    size = tokenizer.get_vocab_size()
+    if path.exists():
+        saved = load_file(path)
+        pairs = (saved["data"], saved["indices"], saved["indptr"])
+        return Counts(csr_array(pairs, shape=(size, size)), saved["pieces"], saved["lengths"])
+    blocks = tokenize_blocks(tokenizer, texts, "Counting", quiet)
+    counts = count(blocks, size, settings.window)
+    if not counts.pairs.nnz:
+        raise UserError("method static found no two words in a line: give it sentences.")
+    pairs = counts.pairs
+    arrays = {"data": pairs.data, "indices": pairs.indices, "indptr": pairs.indptr}
+    with atomic_file(path) as temporary:
+        save_file({**arrays, "pieces": counts.pieces, "lengths": counts.lengths}, temporary)
+    return counts
+
+
+def _sample(lengths: NDArray[np.int32]) -> NDArray[np.int64]:
+    """The rows that the whitening is fitted on: spread over all lines that are not too short or long."""
+    shortest, longest = WHITENING_LENGTHS
+    rows = np.flatnonzero((lengths >= shortest) & (lengths <= longest))
+    if len(rows) < 2:
+        rows = np.arange(len(lengths))
+    return rows[evenly_spaced(len(rows), WHITENING_LINES)]
+
+
+def _pairs(
+    settings: StaticSettings,
+    lengths: NDArray[np.int32],
+    documents: Rows | None,
+    embed: Callable[[Rows], NDArray[np.float32]],
+    seed: int,
+) -> tuple[str, tuple[Rows, Rows]]:
+    """The pairs of the contrast, and what they are."""
+    kind = settings.contrast
+    following = next_lines(lengths, documents)
+    if kind == "auto":
+        kind = "next" if is_ordered(following, embed, seed) else "halves"
+    if kind == "none":
+        return kind, (np.zeros(0, np.int64), np.zeros(0, np.int64))
+    return kind, following if kind == "next" else all_halves(lengths)
+
+
+def _schedule(settings: StaticSettings, pairs: int) -> tuple[int, int]:
+    """Steps and batch size for so many pairs; no steps where there are too few of them."""
+    if pairs < FEWEST_PAIRS:
+        return 0, 0
+    batch_size = min(settings.contrast_batch_size, pairs // 8)
+    return min(settings.contrast_steps, PASSES * pairs // batch_size), batch_size
+
+
+def _saved(path: Path, make: Callable[[], Table]) -> Table:
+    """What ``make`` gives, from its file if it is there."""
+    if path.exists():
+        saved = load_file(path)
+        return Table(saved["vectors"], saved["weights"])
+    table = make()
+    with atomic_file(path) as temporary:
+        save_file({"vectors": table.vectors, "weights": table.weights}, temporary)
+    return table

@@ -1,0 +1,89 @@
+"""Pairs of texts that belong together: a line and the next one, or the halves of a line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from datasets import Dataset
+from numpy.typing import NDArray
+
+from clusterns.data.split import select_texts
+
+Rows = NDArray[np.int64]
+
+# Shorter lines are headings and fragments, longer ones several sentences.
+SHORTEST, LONGEST = 10, 80
+# The text has an order if neighbors are more alike than random lines by this many standard errors.
+CLEARLY = 5.0
+PROBE_PAIRS = 2_000
+
+
+def next_lines(lengths: NDArray[np.int32], documents: Rows | None) -> tuple[Rows, Rows]:
+    """All rows that are followed by a line of the same document, and those lines."""
+    order = np.arange(len(lengths))
+    if documents is not None:
+        order = np.argsort(documents, kind="stable")
+    first, second = order[:-1], order[1:]
+    fits = (lengths >= SHORTEST) & (lengths <= LONGEST)
+    together = fits[first] & fits[second]
+    if documents is not None:
+        together &= documents[first] == documents[second]
+    return first[together], second[together]
+
+
+def is_ordered(
+    pairs: tuple[Rows, Rows], embed: Callable[[Rows], NDArray[np.float32]], seed: int
+) -> bool:
+    """Whether a line and the next one are more alike than two random lines."""
+    first, second = pairs
+    random = np.random.default_rng(seed)
+    if len(first) < 2:
+        return False
+    probe = random.permutation(len(first))[:PROBE_PAIRS]
+    left, right = unit(embed(first[probe])), unit(embed(second[probe]))
+    gain = (left * right).sum(axis=1) - (left * np.roll(right, 1, axis=0)).sum(axis=1)
+    error = gain.std() / np.sqrt(len(gain))
+    return bool(gain.mean() > CLEARLY * error)
+
+
+def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Rows of length 1."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.maximum(lengths, 1e-12), np.float32)
+
+
+def halves(text: str) -> tuple[str, str]:
+    """A text cut in the middle, between words where it has any."""
+    words = text.split()
+    if len(words) > 1:
+        middle = len(words) // 2
+        return " ".join(words[:middle]), " ".join(words[middle:])
+    return text[: len(text) // 2], text[len(text) // 2 :]
+
+
+@dataclass(frozen=True)
+class ReadPairs:
+    """Reads the texts of some rows ``anchor`` and ``positive``; the same row twice gives its halves."""
+
+    texts: Sequence[str]
+
+    def __call__(self, rows: Mapping[str, Sequence[int]]) -> dict[str, list[str]]:
+        """Read some pairs."""
+        anchors = select_texts(self.texts, rows["anchor"])
+        if list(rows["anchor"]) == list(rows["positive"]):
+            cut = [halves(text) for text in anchors]
+            return {"anchor": [left for left, _ in cut], "positive": [right for _, right in cut]}
+        return {"anchor": anchors, "positive": select_texts(self.texts, rows["positive"])}
+
+
+def pair_dataset(texts: Sequence[str], first: Rows, second: Rows) -> Dataset:
+    """Rows ``anchor`` and ``positive``: numbers in memory, texts read when a batch needs them."""
+    return Dataset.from_dict({"anchor": first, "positive": second}).with_transform(ReadPairs(texts))
+
+
+def all_halves(lengths: NDArray[np.int32]) -> tuple[Rows, Rows]:
+    """The rows that are long enough to be cut, twice."""
+    rows = np.flatnonzero((lengths >= SHORTEST) & (lengths <= 2 * LONGEST))
+    return rows, rows

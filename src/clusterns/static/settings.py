@@ -1,0 +1,38 @@
+"""Settings of static embeddings, named as in the literature."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+
+class StaticSettings(BaseModel):
+    """How a table of word-piece vectors is learned from text alone."""
+
+    vocabulary_size: int = Field(30_000, ge=100)
+    """Word pieces to learn from the corpus (WordPiece, lower-cased)."""
+    tokenizer: str = ""
+    """Use the tokenizer of this model instead of learning word pieces."""
+    window: int = Field(10, ge=1)
+    """Two word pieces co-occur if they are at most this many positions apart in a line."""
+    context_smoothing: float = Field(0.75, gt=0, le=1)
+    """Exponent of the context distribution in PPMI (Levy, Goldberg and Dagan, 2015)."""
+    dimensions: int = Field(1024, ge=2)
+    """Dimensions of an embedding, in order of variance: truncate_dim keeps the first ones."""
+    sif_weight: float = Field(1e-3, gt=0)
+    """Weight a piece of frequency p by a / (a + p); this is a (Arora, Liang and Ma, 2017)."""
+    whitening_exponent: float = Field(0.375, ge=0, le=1)
+    """Divide principal directions by their variance to this power before the contrast; 0.5 is full whitening."""
+    final_whitening_exponent: float = Field(0.25, ge=0, le=1)
+    """The same after the contrast."""
+    contrast: Literal["auto", "next", "halves", "none"] = "auto"
+    """Pairs of the contrast: a line and the next one, the two halves of a line, or no contrast."""
+    contrast_steps: int = Field(600, ge=1)
+    """Most steps of the contrast; a small corpus gets fewer, so that no pair is seen more than four times."""
+    contrast_batch_size: int = Field(512, ge=2)
+    """Pairs per step; the other pairs of a batch are the negatives."""
+    contrast_temperature: float = Field(0.05, gt=0)
+    """Temperature of the contrast."""
+    contrast_learning_rate: float = Field(4e-3, gt=0)
+    """Learning rate of the vectors; the logarithms of the token weights learn 2.5 times as fast."""
