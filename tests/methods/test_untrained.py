@@ -50,6 +50,7 @@ def run(folder: Path, base: Path, **changes) -> SentenceTransformer:
         ("whitening", {"dimensions": 8, "average": "mean"}, 8),
         ("flow", {"fit_sentences": 100}, 32),
         ("prompt", {}, 32),
+        ("static", {"dimensions": 8, "vocabulary_size": 100, "contrast_steps": 5}, 8),
     ],
 )
 def test_a_run_makes_a_model_that_opens_anywhere(

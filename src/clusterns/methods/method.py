@@ -12,6 +12,7 @@ from clusterns.views.settings import CROPPED
 from clusterns.views.view import Crop, Repetition, View
 
 if TYPE_CHECKING:
+    import numpy as np
     from sentence_transformers import SentenceTransformer
     from torch import Tensor
 
@@ -33,6 +34,8 @@ class Context:
     bar where ``progress`` says so."""
     folder: Path | None = None
     """Where the fit leaves its files; None in a dry run, which has none."""
+    documents: NDArray[np.int64] | None = None
+    """The document of each text, if the corpus says; for :meth:`Method.make` only."""
     quiet: bool = False
     """No progress bars."""
 
@@ -62,6 +65,8 @@ class Method:
     """Raised when the method's numbers change: trials of an earlier revision are not used as its results."""
     trains = True
     """False: :meth:`make` gives the model, and nothing is trained."""
+    keeps_steps = False
+    """:meth:`make` leaves the result of each step in ``context.folder``, and resumes from there."""
 
     def check(self, recipe: Recipe) -> None:
         """Refuse settings with a ValueError that says why."""

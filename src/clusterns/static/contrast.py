@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from datasets import Dataset
-from numpy.typing import NDArray
 from sentence_transformers import (
     SentenceTransformer,
     SentenceTransformerTrainer,
@@ -88,6 +86,8 @@ def contrast(
     """
     embedding = WeightedEmbedding(tokenizer, table)
     model = SentenceTransformer(modules=[embedding, Normalize()], device="cpu")
+    # A card that has examples gets none from the trainer: they would be sentences of the user's.
+    model.model_card_data.widget = [{"text": ""}]
     arguments = SentenceTransformerTrainingArguments(
         output_dir=str(folder),
         max_steps=steps,

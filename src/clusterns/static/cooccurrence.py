@@ -57,7 +57,6 @@ def count(
 def count_block(block: Pieces, size: int, window: int) -> csr_array:
     """The pairs of some lines: (v, v), with a <= b."""
     ids, lines = block.ids, block.lines
-    total = csr_array((size, size), dtype=np.float32)
     rows, columns = [], []
     for distance in range(1, window + 1):
         same_line = lines[distance:] == lines[:-distance]
@@ -66,8 +65,7 @@ def count_block(block: Pieces, size: int, window: int) -> csr_array:
         columns.append(np.maximum(left, right))
     row, column = np.concatenate(rows), np.concatenate(columns)
     ones = np.ones(len(row), np.float32)
-    total = coo_array((ones, (row, column)), shape=(size, size)).tocsr()
-    return total
+    return coo_array((ones, (row, column)), shape=(size, size)).tocsr()
 
 
 def prune(pairs: csr_array, max_entries: int) -> csr_array:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +38,11 @@ WHITENING_LENGTHS = (6, 80)
 # A pair that is seen more often is learned by heart.
 PASSES = 4
 FEWEST_PAIRS = 256
+CONTRASTS = {
+    "next": "contrasting each line with the next one, {steps} steps of {batch_size} pairs.",
+    "halves": "contrasting the two halves of each line, {steps} steps of {batch_size} pairs.",
+    "none": "no contrast.",
+}
 
 
 def learn(
@@ -48,9 +52,9 @@ def learn(
     documents: Rows | None = None,
     seed: int = 0,
     folder: Path,
-    load_tokenizer: Callable[[str], Tokenizer] | None = None,
+    tokenizer: Tokenizer | None = None,
     quiet: bool = False,
-) -> tuple[SentenceTransformer, dict[str, Any]]:
+) -> SentenceTransformer:
     """Learn a static model from lines of text, in their order.
 
     Args:
@@ -59,31 +63,33 @@ def learn(
         documents: (n,) the document of each line; None where all lines follow each other.
         seed: random seed.
         folder: keeps the result of each step; a step whose file is there is not repeated.
-        load_tokenizer: opens the tokenizer that the settings name.
+        tokenizer: gives the word pieces; None to learn them from the text.
         quiet: no progress bars.
-
-    Returns:
-        The model, and a summary of how it was learned.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if len(texts) < FEW_LINES:
         log(f"Warning: {len(texts):,} lines are little text for method static; see docs/static.md.")
-    tokenizer = _tokenizer(texts, settings, folder, load_tokenizer)
+    tokenizer = _tokenizer(texts, settings, folder, tokenizer)
     counts = _counts(texts, tokenizer, settings, folder, quiet)
     sample = tokenize(tokenizer, select_texts(texts, _sample(counts.lengths)))
-    table = _saved(
+    first = _saved(
         folder / "vectors.safetensors",
         lambda: Table(
             first_vectors(counts, settings.dimensions, settings.context_smoothing, seed),
             sif_weights(counts.pieces, settings.sif_weight, special_tokens(tokenizer)),
         ),
     )
-    table = whiten(table, sample, settings.whitening_exponent)
-    embed = lambda rows: table.embed(tokenize(tokenizer, select_texts(texts, rows)))  # noqa: E731
+    table = whiten(first, sample, settings.whitening_exponent)
+
+    def embed(rows: Rows) -> NDArray[np.float32]:
+        return table.embed(tokenize(tokenizer, select_texts(texts, rows)))
+
     kind, pairs = _pairs(settings, counts.lengths, documents, embed, seed)
     steps, batch_size = _schedule(settings, len(pairs[0]))
-    summary: dict[str, Any] = {"lines": len(texts), "pieces": int(counts.pieces.sum())}
-    summary |= {"vocabulary": tokenizer.get_vocab_size(), "contrast": kind, "contrast_steps": steps}
+    log(
+        f"{int(counts.pieces.sum()):,} word pieces, {tokenizer.get_vocab_size():,} different; "
+        + CONTRASTS[kind].format(steps=steps, batch_size=batch_size)
+    )
     if steps:
         random = np.random.default_rng(seed)
         chosen = np.sort(random.permutation(len(pairs[0]))[: steps * batch_size])
@@ -102,7 +108,7 @@ def learn(
         )
         table = _saved(folder / "contrast.safetensors", train)
         table = whiten(table, sample, settings.final_whitening_exponent)
-    return static_model(tokenizer, table), summary
+    return static_model(tokenizer, table)
 
 
 def static_model(tokenizer: Tokenizer, table: Table) -> SentenceTransformer:
@@ -116,13 +122,11 @@ def _tokenizer(
     texts: Sequence[str],
     settings: StaticSettings,
     folder: Path,
-    load: Callable[[str], Tokenizer] | None,
+    tokenizer: Tokenizer | None,
 ) -> Tokenizer:
     path = folder / "tokenizer.json"
     if not path.exists():
-        if settings.tokenizer and load is not None:
-            tokenizer = load(settings.tokenizer)
-        else:
+        if tokenizer is None:
             log("Learning word pieces.")
             tokenizer = train_tokenizer(texts, settings.vocabulary_size)
         with atomic_file(path) as temporary:
@@ -174,16 +178,15 @@ def _pairs(
     following = next_lines(lengths, documents)
     if kind == "auto":
         kind = "next" if is_ordered(following, embed, seed) else "halves"
-    if kind == "none":
-        return kind, (np.zeros(0, np.int64), np.zeros(0, np.int64))
-    return kind, following if kind == "next" else all_halves(lengths)
+    pairs = following if kind == "next" else all_halves(lengths)
+    if kind == "none" or len(pairs[0]) < FEWEST_PAIRS:
+        return "none", (pairs[0][:0], pairs[1][:0])
+    return kind, pairs
 
 
 def _schedule(settings: StaticSettings, pairs: int) -> tuple[int, int]:
-    """Steps and batch size for so many pairs; no steps where there are too few of them."""
-    if pairs < FEWEST_PAIRS:
-        return 0, 0
-    batch_size = min(settings.contrast_batch_size, pairs // 8)
+    """Steps and batch size for so many pairs; no steps for none."""
+    batch_size = max(min(settings.contrast_batch_size, pairs // 8), 1)
     return min(settings.contrast_steps, PASSES * pairs // batch_size), batch_size
 
 

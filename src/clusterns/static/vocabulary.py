@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -22,17 +23,48 @@ BLOCK = 20_000
 
 def train_tokenizer(texts: Sequence[str], size: int) -> Tokenizer:
     """Train a WordPiece tokenizer, lower-cased, on lines spread over the whole corpus."""
-    tokenizer = Tokenizer(
-        models.WordPiece({}, unk_token=UNKNOWN, max_input_chars_per_word=MAX_WORD_LENGTH)
-    )
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=size, special_tokens=[UNKNOWN], show_progress=False
-    )
     rows = evenly_spaced(len(texts), TRAINING_LINES)
-    lines = (select_texts(texts, rows[i : i + BLOCK]) for i in range(0, len(rows), BLOCK))
-    tokenizer.train_from_iterator(lines, trainer)
+    blocks = [rows[i : i + BLOCK] for i in range(0, len(rows), BLOCK)]
+    normalizer = normalizers.BertNormalizer(lowercase=True)
+    words: Counter[str] = Counter()
+    for block in blocks:
+        words.update(normalizer.normalize_str("\n".join(select_texts(texts, block))).split())
+    letters, inner = _letters(words, size // 4)
+    # The trainer numbers the letters inside words in an order that differs from run to run, and ties
+    # between merges go by number: naming all letters beforehand makes the vocabulary reproducible.
+    trainer = trainers.WordPieceTrainer(
+        vocab_size=size,
+        min_frequency=2,
+        special_tokens=[UNKNOWN, *(f"##{letter}" for letter in inner)],
+        initial_alphabet=letters,
+        limit_alphabet=len(letters),
+        show_progress=False,
+    )
+    learner = _tokenizer({}, normalizer)
+    learner.train_from_iterator((select_texts(texts, block) for block in blocks), trainer)
+    return _tokenizer(learner.get_vocab(), normalizer)
+
+
+def _letters(words: Counter[str], most: int) -> tuple[list[str], list[str]]:
+    """The most frequent letters, and those of them that stand inside words; both sorted."""
+    counts: Counter[str] = Counter()
+    inside: set[str] = set()
+    for word, times in words.items():
+        for letter in word:
+            counts[letter] += times
+        inside.update(word[1:])
+    ranked = sorted(counts, key=lambda letter: (-counts[letter], letter))
+    letters = sorted(ranked[:most])
+    return letters, [letter for letter in letters if letter in inside]
+
+
+def _tokenizer(vocabulary: dict[str, int], normalizer: normalizers.Normalizer) -> Tokenizer:
+    model = models.WordPiece(
+        vocabulary, unk_token=UNKNOWN, max_input_chars_per_word=MAX_WORD_LENGTH
+    )
+    tokenizer = Tokenizer(model)
+    tokenizer.normalizer = normalizer
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     return tokenizer
 
 
@@ -58,8 +90,8 @@ def tokenize(tokenizer: Tokenizer, texts: Sequence[str]) -> Pieces:
     """The word pieces of some lines, without special tokens."""
     encodings = tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
     lengths = np.fromiter((len(one) for one in encodings), np.int32, len(encodings))
-    ids = np.concatenate([np.asarray(one.ids, np.int32) for one in encodings] or [[]])
-    return Pieces(ids.astype(np.int32), lengths)
+    ids = np.fromiter((i for one in encodings for i in one.ids), np.int32, int(lengths.sum()))
+    return Pieces(ids, lengths)
 
 
 def tokenize_blocks(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
 from transformers import set_seed
 
+from clusterns.data.documents import documents_of
 from clusterns.encoder.locate import resolve_base
 from clusterns.errors import UserError
 from clusterns.files import atomic_folder, recover_folder
@@ -72,16 +74,20 @@ def make_model(
     set_seed(recipe.seed)
     base = resolve_base(recipe.base)
     model = method.encoder(recipe, base)
-    # Before the folder is written: what a fit refuses leaves nothing behind.
-    context = build_context(recipe, model, texts)
-    made = method.make(replace(context, quiet=quiet))
+    # Else after the work: what a fit refuses leaves nothing behind.
+    if method.keeps_steps:
+        open_run(folder, recipe, corpus, metric, resume)
+    context = build_context(recipe, model, texts, folder.fit)
+    made = method.make(replace(context, documents=documents_of(dataset), quiet=quiet))
     if not made.model_card_data.model_name:
         made.model_card_data.model_name = f"{Path(base).name} with {method.title}"
-    open_run(folder, recipe, corpus, metric, resume)
+    if not method.keeps_steps:
+        open_run(folder, recipe, corpus, metric, resume)
     folder.note(date=begun)
     score_base(model, evaluator, folder)
     score = float(evaluator(made)[evaluator.primary_metric])
     before = folder.record["base_score"]
     result = RunResult(evaluator.primary_metric, before, score, best_step=0, steps=0)
     save(made, result, evaluator, folder)
+    shutil.rmtree(folder.fit, ignore_errors=True)
     return result

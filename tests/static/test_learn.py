@@ -1,0 +1,129 @@
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from clusterns.static import learn as room
+from clusterns.static.learn import learn
+from clusterns.static.pairs import ReadPairs, halves, is_ordered, next_lines
+from clusterns.static.settings import StaticSettings
+from clusterns.static.vocabulary import tokenize, train_tokenizer
+from tests.helpers.models import open_plain
+from tests.helpers.texts import SUBJECTS
+
+SETTINGS = StaticSettings(vocabulary_size=200, dimensions=16, contrast_steps=10)
+
+
+def ordered_texts(documents: int = 150, lines: int = 4) -> tuple[list[str], np.ndarray]:
+    """Documents about one subject each, every line different."""
+    generator = random.Random(0)
+    words = list(SUBJECTS.values())
+    texts = [
+        " ".join(generator.choices(words[document % 3], k=12))
+        for document in range(documents)
+        for _ in range(lines)
+    ]
+    return texts, np.repeat(np.arange(documents), lines)
+
+
+TEXTS, DOCUMENTS = ordered_texts()
+
+
+def test_the_model_tells_subjects_apart_and_opens_anywhere(tmp_path: Path) -> None:
+    model = learn(TEXTS, SETTINGS, documents=DOCUMENTS, folder=tmp_path / "steps", quiet=True)
+    model.save_pretrained(str(tmp_path / "model"))
+    plain = open_plain(tmp_path / "model")
+    texts = [" ".join(words) for words in SUBJECTS.values()]
+    parts = [" ".join(words[:4]) for words in SUBJECTS.values()]
+    similarities = plain.similarity(plain.encode(texts), plain.encode(parts)).numpy()
+    assert (similarities.argmax(axis=1) == [0, 1, 2]).all()
+    np.testing.assert_allclose(np.linalg.norm(plain.encode(texts), axis=1), 1, rtol=1e-5)
+    short = SentenceTransformer(str(tmp_path / "model"), truncate_dim=4)
+    np.testing.assert_array_equal(short.encode(texts), plain.encode(texts)[:, :4])
+
+
+@pytest.mark.parametrize("step", ["tokenizer.json", "counts.safetensors", "vectors.safetensors"])
+def test_a_killed_run_resumes_after_its_last_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    whole = learn(TEXTS, SETTINGS, folder=tmp_path / "whole", quiet=True)
+    real = room.atomic_file
+
+    def killed(path: Path, **options):
+        if (path.parent / step).exists():
+            raise KeyboardInterrupt
+        return real(path, **options)
+
+    monkeypatch.setattr(room, "atomic_file", killed)
+    with pytest.raises(KeyboardInterrupt):
+        learn(TEXTS, SETTINGS, folder=tmp_path / "killed", quiet=True)
+    monkeypatch.setattr(room, "atomic_file", real)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "killed").iterdir()}
+    assert tmp_path / "killed" / step in before
+    resumed = learn(TEXTS, SETTINGS, folder=tmp_path / "killed", quiet=True)
+    assert all(path.stat().st_mtime_ns == time for path, time in before.items())
+    np.testing.assert_array_equal(resumed.encode(TEXTS[:5]), whole.encode(TEXTS[:5]))
+
+
+def test_neighbors_of_the_same_document_only() -> None:
+    lengths = np.array([10, 12, 80, 9, 11, 13, 81, 20])
+    assert [rows.tolist() for rows in next_lines(lengths, None)] == [[0, 1, 4], [1, 2, 5]]
+    documents = np.array([3, 3, 1, 1, 1, 3, 1, 3])
+    first, second = next_lines(lengths, documents)
+    # Document 1 has rows 2, 3, 4, 6, document 3 has rows 0, 1, 5, 7.
+    assert sorted(zip(first.tolist(), second.tolist(), strict=True)) == [(0, 1), (1, 5), (5, 7)]
+
+
+def test_order_is_recognized() -> None:
+    tokenizer = train_tokenizer(TEXTS, 200)
+
+    def embed(texts: list[str]):
+        def bag(rows: np.ndarray) -> np.ndarray:
+            pieces = [tokenize(tokenizer, [texts[row]]).ids for row in rows]
+            return np.array([np.bincount(one, minlength=200) for one in pieces], np.float32)
+
+        return bag
+
+    lengths = np.full(len(TEXTS), 12)
+    assert is_ordered(next_lines(lengths, None), embed(TEXTS), seed=0)
+    shuffled = random.Random(1).sample(TEXTS, len(TEXTS))
+    assert not is_ordered(next_lines(lengths, None), embed(shuffled), seed=0)
+
+
+def test_halves_of_lines_stand_in_where_text_has_no_order(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert halves("one two three four five") == ("one two", "three four five")
+    assert halves("漢字仮名交じり文") == ("漢字仮名", "交じり文")
+    read = ReadPairs(["a b", "c d"])
+    assert read({"anchor": [1], "positive": [1]}) == {"anchor": ["c"], "positive": ["d"]}
+    assert read({"anchor": [0], "positive": [1]}) == {"anchor": ["a b"], "positive": ["c d"]}
+    shuffled = random.Random(1).sample(TEXTS, len(TEXTS))
+    learn(shuffled, SETTINGS, folder=tmp_path, quiet=True)
+    assert "contrasting the two halves of each line, 10 steps" in capsys.readouterr().err
+
+
+def test_text_without_blanks_has_pieces() -> None:
+    generator = random.Random(0)
+    syllables = "ภา ษา ไทย ไม่ มี ช่อง ว่าง ระ หว่าง คำ".split()
+    thai = ["".join(generator.choices(syllables, k=100)) for _ in range(50)]
+    tokenizer = train_tokenizer(thai[:49], 100)
+    ids = tokenize(tokenizer, thai[49:]).ids
+    assert len(ids) > 20
+    assert tokenizer.token_to_id("[UNK]") not in ids
+
+
+def test_the_vocabulary_is_the_same_in_every_run() -> None:
+    program = (
+        "from tests.static.test_learn import TEXTS; from clusterns.static.vocabulary import *; "
+        "print(train_tokenizer(TEXTS, 120).to_str())"
+    )
+    runs = [subprocess.run([sys.executable, "-c", program], capture_output=True) for _ in range(2)]
+    assert runs[0].stdout == runs[1].stdout
+    assert b"harbour" in runs[0].stdout
