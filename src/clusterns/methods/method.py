@@ -13,6 +13,7 @@ from clusterns.views.view import Crop, Repetition, View
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
     from sentence_transformers import SentenceTransformer
     from torch import Tensor
 
