@@ -99,7 +99,10 @@ def test_word_vectors(tmp_path: Path, tiny_bert: Path) -> None:
         ({"method": "glove"}, "method glove needs word_vectors, a file"),
         ({"method": "glove", "word_vectors": "no/file.txt"}, "no/file.txt: there is no such file"),
         ({"method": "whitening", "temperature_": 1}, "there is no setting 'temperature_'"),
-        ({"method": "average", "dimensions": 3}, "dimensions belongs to method static or whitening"),
+        (
+            {"method": "average", "dimensions": 3},
+            "dimensions belongs to method static or whitening",
+        ),
     ],
 )
 def test_refusals(changes: dict, says: str) -> None:
