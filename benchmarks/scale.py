@@ -29,7 +29,7 @@ from benchmarks.harness import RESULTS, description
 from clusterns.data.clean import MAX_CHARS
 from clusterns.data.corpus import prepare_corpus
 from clusterns.files import atomic_file, read_json, write_json
-from clusterns.training.callbacks import read_metrics
+from clusterns.training.folder import read_metrics
 
 PICTURE = RESULTS / "scale.png"
 SIZES = (300_000, 1_000_000, 3_000_000, 10_000_000, 20_000_000)

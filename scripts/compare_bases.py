@@ -18,7 +18,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from clusterns.training.callbacks import read_metrics
+from clusterns.training.folder import read_metrics
 from record_run import RESULTS, keep
 
 STEPS, SCORE = 250, "eval_STS-B-dev_spearman"

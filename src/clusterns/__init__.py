@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from clusterns.commands.lab import lab_run as lab_run
     from clusterns.commands.lab import lab_search as lab_search
     from clusterns.commands.lab import lab_table as lab_table
+    from clusterns.commands.push import push as push
     from clusterns.commands.recipes import recipes as recipes
     from clusterns.commands.report import report as report
     from clusterns.commands.search import search as search
@@ -50,6 +51,7 @@ _HOMES = {
     "lab_search": "clusterns.commands.lab",
     "lab_table": "clusterns.commands.lab",
     "load_base": "clusterns.encoder.load",
+    "push": "clusterns.commands.push",
     "recipes": "clusterns.commands.recipes",
     "report": "clusterns.commands.report",
     "search": "clusterns.commands.search",
@@ -73,6 +75,7 @@ __all__ = [
     "lab_search",
     "lab_table",
     "load_base",
+    "push",
     "recipes",
     "report",
     "search",

@@ -1,21 +1,24 @@
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 
-import httpx
 import huggingface_hub
 import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense
 
-from clusterns.encoder.load import load_base
+from clusterns.encoder.load import load_base, load_model, load_tokenizer
 from clusterns.encoder.locate import (
     identity_of_base,
     is_sentence_transformer,
     minibert_folder,
     resolve_base,
+    with_revision,
 )
 from clusterns.errors import UserError
+from clusterns.vectors.fingerprint import fingerprint
 
 
 @pytest.fixture
@@ -48,8 +51,13 @@ def test_only_the_hub_s_own_word_makes_a_cached_model_a_plain_encoder(hub_cache:
 
 
 def test_a_lost_connection_is_no_answer(hub_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = type(huggingface_hub.get_session()).__module__.partition(".")[0]
+    assert name in ("httpx", "httpx2")
+    other = {"httpx": "httpx2", "httpx2": "httpx"}[name]
+    monkeypatch.setitem(sys.modules, other, None)  # only the Hub's own library need be installed
+
     def fail(*args: object, **options: object) -> None:
-        raise httpx.ConnectTimeout("too slow")
+        raise sys.modules[name].ConnectTimeout("too slow")
 
     monkeypatch.setattr("huggingface_hub.hf_hub_download", fail)
     monkeypatch.setattr("huggingface_hub.file_exists", fail)
@@ -93,3 +101,23 @@ def test_a_base_is_known_by_the_weights_of_its_modules_alone(
         weights.write(b" ")
     assert identity_of_base(str(folder)) != known
     assert identity_of_base("owner/name") == "owner/name"
+
+
+def test_a_revision_is_part_of_a_hub_name(hub_cache: Path, tmp_path: Path) -> None:
+    put_in_cache(hub_cache, "owner/encoder", "README.md")
+    repo = hub_cache / "models--owner--encoder"
+    shutil.copytree(minibert_folder(), repo / "snapshots" / "def")
+    (repo / "refs" / "v1").write_text("def")
+    (repo / ".no_exist" / "def").mkdir()
+    (repo / ".no_exist" / "def" / "modules.json").touch()
+    model = load_model("owner/encoder@v1", "mean")
+    assert fingerprint(model) == fingerprint(load_model("minibert", "mean"))
+    assert load_tokenizer("owner/encoder@v1").vocab_size == model.tokenizer.vocab_size
+    for name in ("owner/encoder", "owner/encoder@v2"):  # main has no model, v2 does not exist
+        with pytest.raises(UserError, match=f"'{name}' is not a folder"):
+            resolve_base(name)
+    assert with_revision("owner/encoder", "v1") == "owner/encoder@v1"
+    assert with_revision("owner/encoder@v1", "v1") == "owner/encoder@v1"
+    for name in ("minibert", str(tmp_path), "owner/encoder@v2"):
+        with pytest.raises(UserError, match="--revision v1 goes with the name of a Hub model"):
+            with_revision(name, "v1")

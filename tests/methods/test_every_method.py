@@ -18,10 +18,9 @@ from safetensors.numpy import load_file
 from clusterns.errors import UserError
 from clusterns.evaluation.validators import validation
 from clusterns.methods.registry import get_method, method_names, part_names
-from clusterns.training.callbacks import read_metrics
-from clusterns.training.folder import RunFolder
+from clusterns.training.folder import RunFolder, RunResult, read_metrics
 from clusterns.training.recipe import load_recipe
-from clusterns.training.run import RunResult, train
+from clusterns.training.run import train
 from clusterns.training.trainer import ContrastiveTrainer
 
 SUBJECTS = "The singer,A comet,The judge,Our team,The old engine,A small town".split(",")

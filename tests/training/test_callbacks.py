@@ -33,7 +33,7 @@ def test_asked_once_the_run_is_saved_and_ends_ctrl_c_again_ends_it_at_once(
         assert not control.should_training_stop
         os.kill(os.getpid(), number)
         interrupt.on_step_end(arguments, TrainerState(), control)
-        assert interrupt.asked
+        assert interrupt.requested
         assert control.should_save
         assert control.should_training_stop
         os.kill(os.getpid(), signal.SIGTERM)  # a scheduler's and a launcher's: one wish

@@ -21,8 +21,8 @@ from safetensors.numpy import load_file
 
 from clusterns.cli import main
 from clusterns.locks import locked
-from clusterns.training.callbacks import read_metrics
 from clusterns.training.checkpoints import last_checkpoint
+from clusterns.training.folder import read_metrics
 from tests.helpers.two_processes import join, start_two
 
 TOPICS = [
@@ -148,7 +148,7 @@ def test_killed_on_two_interrupted_on_two_and_finished_on_one(
 
     resume = ["train", "--output", str(two), "--resume"]
     said = stop_when(went_on, ACCELERATE, resume, signal.SIGINT, folder)
-    assert said.count("Going on from checkpoint-10.") == 1
+    assert said.count("Resuming from checkpoint-10.") == 1
     assert said.count("Stopped: stopped at step ") == 1
     assert "KeyboardInterrupt" not in said
     saved = max(int(path.name[11:]) for path in (two / "checkpoints").glob("checkpoint-*"))

@@ -72,7 +72,7 @@ def test_what_does_not_fit_is_not_tried(
     summary = estimate(chosen, corpus).summary()
     assert [each.gradient_cache for each in built] == [False, True]
     assert "which does not fit" in summary
-    assert summary.endswith("with gradient_cache=true, which is what the time is for.")
+    assert summary.endswith("with gradient_cache=true; the time is measured with it.")
 
     monkeypatch.setattr(memory_module, "free_bytes", lambda device: 1000)
     with pytest.raises(UserError, match="lower mini_batch_size"):

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from clusterns.errors import UserError
 from clusterns.losses.clusterns import ClusterNSLoss
-from clusterns.training import free_memory, memory
+from clusterns.training import memory
 from clusterns.training.build import build_collator, build_loss, build_model, build_views
 from clusterns.training.folder import RunFolder
 from clusterns.training.memory import Memory, check_memory, columns_of, estimate_memory
@@ -46,7 +46,7 @@ def activations(found: Memory, chosen: Recipe) -> float:
     compared = 4 * (memory.VECTORS * views * n * 32 + memory.MATRICES * n**2)
     trained = sum(p.numel() for p in build_model(chosen).parameters() if p.requires_grad)
     always = memory.FIRST_STEP + memory.BYTES_PER_PARAMETER * trained + compared
-    return (found.step - always) / memory.ON_TOP
+    return (found.step - always) / memory.OVERHEAD
 
 
 def test_kept_bytes_are_what_the_backward_pass_needs() -> None:
@@ -165,7 +165,7 @@ def test_a_batch_that_does_not_fit_is_refused_on_a_cpu_with_the_remedy(
             check_memory(chosen, NEEDS, CPU)
         assert str(refused.value) == (
             "a step of batch_size = 64 needs about 10.0 GiB of memory, and 4.0 GiB are free: "
-            f"{remedy} To try all the same, set check_memory=false."
+            f"{remedy} To try anyway, set check_memory=false."
         )
 
 
@@ -227,8 +227,8 @@ def test_other_errors_stay_what_they_are(tiny_bert: Path) -> None:
 @pytest.fixture
 def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stands where the system says which limits hold this process."""
-    monkeypatch.setattr(free_memory, "PROCESS_GROUPS", tmp_path / "cgroup")
-    monkeypatch.setattr(free_memory, "LIMITS", tmp_path)
+    monkeypatch.setattr(memory, "CONTROL_GROUPS", tmp_path / "cgroup")
+    monkeypatch.setattr(memory, "LIMITS", tmp_path)
     return tmp_path
 
 
@@ -246,9 +246,9 @@ def test_free_memory_minds_the_limit_of_a_container(
     (groups / "cgroup").write_text("0::/job/step\n")
     limit(groups / "job" / "step", names, "max", 500, "inactive_file 0\n")
     limit(groups / "job", names, "9000", 6000, "anon 5000\ninactive_file 700\nactive_file 300\n")
-    assert free_memory.free_bytes(CPU) == 4000
+    assert memory.free_bytes(CPU) == 4000
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
-    assert free_memory.free_bytes(CPU) == 1000
+    assert memory.free_bytes(CPU) == 1000
 
 
 def test_free_memory_reads_the_older_layout_too(groups: Path) -> None:
@@ -256,12 +256,12 @@ def test_free_memory_reads_the_older_layout_too(groups: Path) -> None:
     names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
     stat = "inactive_file 1\ntotal_inactive_file 50\ntotal_active_file 0\n"
     limit(groups / "memory" / "x", names, "9000", 6000, stat)
-    assert free_memory.free_bytes(CPU) == 3050
+    assert memory.free_bytes(CPU) == 3050
 
 
 def test_without_a_limit_the_machines_memory_counts(groups: Path) -> None:
-    free = free_memory.free_bytes(CPU)
+    free = memory.free_bytes(CPU)
     assert free is not None
     assert 2**20 < free < 2**50
-    assert free_memory.held_bytes(CPU) > 2**20
-    assert free_memory.free_bytes(torch.device("meta")) is None
+    assert memory.held_bytes(CPU) > 2**20
+    assert memory.free_bytes(torch.device("meta")) is None

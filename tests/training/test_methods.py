@@ -18,8 +18,7 @@ from clusterns.methods import registry
 from clusterns.methods.method import Context, Method
 from clusterns.methods.recipe import Recipe
 from clusterns.training.build import build_collator, build_loss, build_model
-from clusterns.training.callbacks import read_metrics
-from clusterns.training.folder import RunFolder
+from clusterns.training.folder import RunFolder, read_metrics
 from clusterns.training.run import train
 from tests.helpers.models import Scripted, short_texts, small_recipe
 from tests.helpers.texts import WORDS

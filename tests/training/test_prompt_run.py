@@ -12,9 +12,8 @@ from sentence_transformers import SentenceTransformer
 
 from clusterns.encoder.prompt import prompt_encoder
 from clusterns.errors import UserError
-from clusterns.training.callbacks import read_metrics
 from clusterns.training.estimate import estimate
-from clusterns.training.folder import RunFolder
+from clusterns.training.folder import RunFolder, read_metrics
 from clusterns.training.recipe import Recipe, load_recipe, recipe_names
 from clusterns.training.run import train
 from tests.helpers.models import Scripted

@@ -22,8 +22,7 @@ from clusterns.locks import locked
 from clusterns.methods.method import Context
 from clusterns.methods.registry import get_part
 from clusterns.training.build import build_loss, build_model
-from clusterns.training.callbacks import read_metrics
-from clusterns.training.folder import RunFolder
+from clusterns.training.folder import RunFolder, read_metrics
 from clusterns.training.recipe import Recipe, load_recipe
 from clusterns.training.run import train
 from clusterns.training.trainer import NotFiniteError
@@ -97,6 +96,9 @@ def test_a_run_leaves_everything_that_its_folder_promises(
     assert folder.record["versions"]["torch"] == torch.__version__
     lines = read_metrics(folder.metrics_file)
     assert lines[0] == {"step": 0, "eval_score": 0.1}
+    with folder.metrics_file.open("a") as file:
+        file.write('{"step": 9, "lo')  # as a kill leaves it
+    assert read_metrics(folder.metrics_file) == lines
     assert [line["step"] for line in lines if "loss" in line] == list(range(1, 9))
     assert [line["eval_score"] for line in lines if "eval_score" in line] == [
         0.1,
@@ -120,6 +122,13 @@ def test_a_run_leaves_everything_that_its_folder_promises(
     assert "ClusterNSLoss" in card
     assert "Clustering-Aware Negative Sampling" in card
     assert "widget" not in card
+    assert "trained with ClusterNS" in card
+    assert "| score | 0.1000 | 0.5000 |\n\nThe model is from step 4 of 8." in card
+    assert f"base: {tiny_bert.name}\n" in card
+    for path in (tiny_bert, tmp_path):
+        assert str(path) not in card
+    assert "Unknown" not in card
+    assert "base_model" not in card  # which must be the name of a Hub model
 
 
 def test_where_nothing_beats_the_base_the_base_is_the_result(
@@ -226,7 +235,7 @@ def test_a_run_knows_its_base_by_its_weights(tiny_bert: Path, tmp_path: Path) ->
     folder.check_same(recipe(base), "one")
     with (base / "model.safetensors").open("ab") as weights:
         weights.write(b" ")
-    with pytest.raises(UserError, match="weights have changed"):
+    with pytest.raises(UserError, match="weights of the base have changed"):
         folder.check_same(recipe(base), "one")
 
 
@@ -312,7 +321,7 @@ def test_a_trained_model_is_kept_whatever_it_scores_once_saved(
         recipe(tiny_bert, max_steps=2), rows, Wavering([0.1, 0.5, 0.4]), folder, quiet=True
     )
     assert result.best_score == 0.5
-    assert "the saved model scores 0.4000, and scored 0.5000" in capsys.readouterr().err
+    assert "the saved model scores 0.4000, but scored 0.5000" in capsys.readouterr().err
     assert folder.is_finished
     assert SentenceTransformer(str(folder.model)).encode("a song").shape == (32,)
 

@@ -14,9 +14,10 @@ from sentence_transformers.base.sampler import DefaultBatchSampler
 from torch.utils.data import DataLoader, RandomSampler
 from transformers import TrainerControl, TrainerState, TrainingArguments
 
-from clusterns.training.sampler import BLOCK, BlockwiseSampler, Order
+from clusterns.training.callbacks import BlockwiseSampler, Order
 
 SEED = 7
+BLOCK = BlockwiseSampler.BLOCK
 
 
 @pytest.mark.parametrize("rows", [1, 63, BLOCK, 2 * BLOCK + 3])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,11 +24,18 @@ from clusterns.errors import UserError
 from clusterns.files import atomic_folder, flush, read_json, write_json
 from clusterns.locks import locked
 from clusterns.record import make_record
-from clusterns.training.finish import RunResult
-from clusterns.training.folder import RunFolder
+from clusterns.training.card import write_card
+from clusterns.training.folder import RunFolder, RunResult
 from clusterns.vectors.embed import Embedder
 from clusterns.vectors.nearest import Vectors, unit
 
+PURPOSES = {
+    "topics": "Grouping texts like those it was adapted to by their topic.",
+    "search": (
+        "Searching texts like those it was adapted to, if only embeddings can be used. Where you can, search by "
+        "words and embeddings together."
+    ),
+}
 MIN_SENTENCES = 50
 # Documents of several sentences: a tenth of them is held out.
 MIN_DOCUMENTS = 200
@@ -121,16 +127,22 @@ def _run(
         },
     )
     adapted = append_map(model, local.interpolate(chosen)) if chosen else model
-    adapted.model_card_data.model_name = (
-        f"{Path(settings.base).name} adapted for {settings.purpose}"
-    )
-    adapted.model_card_data.widget = []  # they would be sentences of the user's text
     # Only now: whatever is refused above leaves nothing behind.
     if not resume:
         folder.create(settings, about)
     folder.note(date=record["date"], metric=result.metric, base_score=result.base_score)
     with atomic_folder(folder.model) as temporary:
-        adapted.save_pretrained(str(temporary))
+        adapted.save_pretrained(str(temporary), create_model_card=False)
+        write_card(
+            temporary,
+            adapted,
+            base=settings.base,
+            how=f"adapted for {settings.purpose}",
+            settings=settings.model_dump(mode="json"),
+            result=result,
+            record=folder.record,
+            purpose=PURPOSES[settings.purpose],
+        )
     for file in (folder.recipe_file, folder.run_file):
         flush(file)
     write_json(folder.results_file, asdict(result), durable=True)

@@ -17,6 +17,7 @@ from clusterns.commands.encode import EncodeCommand
 from clusterns.commands.explore import ExploreRequest
 from clusterns.commands.inspect import InspectCommand
 from clusterns.commands.methods import MethodsRequest
+from clusterns.commands.push import PushRequest
 from clusterns.commands.quickstart import QuickstartRequest
 from clusterns.commands.recipes import RecipesCommand
 from clusterns.commands.report import ReportRequest
@@ -52,6 +53,7 @@ COMMANDS: dict[str, Any] = {
     "explore": ExploreRequest,
     "report": ReportRequest,
     "inspect": InspectCommand,
+    "push": PushRequest,
 }
 for name, command in COMMANDS.items():
     if isinstance(command, type) and issubclass(command, Request):

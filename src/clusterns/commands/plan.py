@@ -20,7 +20,7 @@ from clusterns.errors import UserError
 from clusterns.evaluation.custom import check_own, split_columns
 from clusterns.files import read_json
 from clusterns.methods.registry import get_method
-from clusterns.training.folder import RunFolder
+from clusterns.training.folder import RunFolder, RunResult
 from clusterns.training.recipe import DEFAULT_RECIPE, MINIBERT_RECIPE, Recipe, load_recipe
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from clusterns.evaluation.datasets import ScoredPairs
     from clusterns.training.estimate import Estimate
-    from clusterns.training.run import RunResult
 
 KEYWORDS = NONE, LABEL_FREE, STSB = "none", "label-free", "stsb"
 LARGER_BASE = "google-bert/bert-base-uncased"
@@ -144,7 +143,6 @@ class Plan:
         folder = self.folder
         if folder is None:
             raise UserError("name the run folder with --output.")
-        from clusterns.training.run import RunResult
 
         if folder.is_finished:
             log(f"The run in {folder.path} is finished: its model is {folder.model}.")
@@ -164,8 +162,8 @@ class Plan:
         """The rows for training, those held out, and facts for the record."""
         from clusterns.data.corpus import Corpus, prepare_corpus
         from clusterns.data.split import split_rows, subsample
+        from clusterns.training.build import check_batches
         from clusterns.training.processes import first_process_does
-        from clusterns.training.run import check_batches
 
         def prepare() -> Corpus:
             return prepare_corpus(**self.reading)
@@ -173,7 +171,7 @@ class Plan:
         recipe = self.recipe
         _describe_base(recipe, self.no_base)
         # The other processes find it in the cache.
-        text = first_process_does(prepare) or prepare()
+        text = first_process_does(prepare, for_hours=True) or prepare()
         log(text.report.summary())
         if not self.resume and recipe.document is not None:
             suggest_documents(recipe)

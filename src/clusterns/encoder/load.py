@@ -21,6 +21,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerBase, PreTrainedToken
 
 from clusterns.encoder.locate import (
     check_model,
+    fetch_revision,
     is_sentence_transformer,
     resolve_base,
     resolve_model,
@@ -138,7 +139,7 @@ def load_tokenizer(name: str | None) -> PreTrainedTokenizerBase:
     base = resolve_base(name)
     if not is_sentence_transformer(base):
         with _load_errors(base):
-            return AutoTokenizer.from_pretrained(base)
+            return AutoTokenizer.from_pretrained(fetch_revision(base))
     return tokenizer_of(_open(base, None))
 
 
@@ -160,6 +161,7 @@ def _open(
     with _load_errors(place), torch.random.fork_rng(devices=[], enabled=seed is not None):
         if seed is not None:
             torch.manual_seed(seed)
+        place = fetch_revision(place)
         if pooling is None:
             return SentenceTransformer(place, device=device, model_kwargs=dict(MODEL_KWARGS))
         encoder = Transformer(place, model_kwargs=dict(MODEL_KWARGS))

@@ -9,6 +9,7 @@ import hashlib
 import json
 from importlib.resources import files
 from pathlib import Path
+from typing import cast
 
 from clusterns.encoder.settings import AVERAGES
 from clusterns.errors import UserError
@@ -22,7 +23,8 @@ INCLUDED = (MINIBERT, MINIBERT_RAW)
 def resolve_base(name: str | None) -> str:
     """The folder or Hub name of the base ``name``.
 
-    ``minibert``, the default, and ``minibert-raw`` are small encoders inside this package.
+    ``minibert``, the default, and ``minibert-raw`` are small encoders inside this package. A Hub name may
+    end in a revision: ``owner/name@revision``.
     """
     if name is None or name in INCLUDED:
         return str(minibert_folder(name or MINIBERT))
@@ -93,24 +95,52 @@ def is_sentence_transformer(place: str) -> bool:
     """
     if Path(place).is_dir():
         return (Path(place) / "modules.json").is_file()
-    from httpx import HTTPError
     from huggingface_hub import hf_hub_download, try_to_load_from_cache
     from huggingface_hub.errors import RemoteEntryNotFoundError
 
+    repo, revision = split_revision(place)
     try:
-        hf_hub_download(place, "modules.json")
+        hf_hub_download(repo, "modules.json", revision=revision)
         return True
     except RemoteEntryNotFoundError:
         return False
-    except (OSError, HTTPError) as error:
+    except request_errors() as error:
         # None: the cache does not know. Else it has the Hub's answer that the file does not exist.
-        if try_to_load_from_cache(place, "modules.json") is not None:
+        if try_to_load_from_cache(repo, "modules.json", revision=revision) is not None:
             return False
         raise UserError(
             f"cannot tell whether {place} is a SentenceTransformer: its modules.json is not in the "
             "local Hub cache, and the Hub cannot be reached. Connect once, or name the folder of "
             "the whole model."
         ) from error
+
+
+def split_revision(name: str) -> tuple[str, str | None]:
+    """``owner/name@revision`` as its two parts; None without a revision."""
+    repo, _, revision = name.partition("@")
+    return repo, revision or None
+
+
+def with_revision(name: str, revision: str | None) -> str:
+    """A Hub name with its revision, as ``owner/name@revision``; a local model has none."""
+    if revision is None or name.endswith(f"@{revision}"):
+        return name
+    if name in INCLUDED or Path(name).expanduser().exists() or "@" in name:
+        raise UserError(
+            f"--revision {revision} goes with the name of a Hub model, not with {name}."
+        )
+    return f"{name}@{revision}"
+
+
+def fetch_revision(place: str) -> str:
+    """The local folder of ``owner/name@revision``; any other place as it is."""
+    repo, revision = split_revision(place)
+    if revision is None or Path(place).is_dir():
+        return place
+    from huggingface_hub import snapshot_download
+
+    formats = ["*.bin", "*.h5", "*.msgpack", "*.onnx", "*.ot", "openvino/*"]
+    return str(snapshot_download(repo, revision=revision, ignore_patterns=formats))
 
 
 def minibert_folder(name: str = MINIBERT) -> Path:
@@ -145,14 +175,22 @@ def _weights_in(folder: Path) -> set[Path]:
 
 def _on_hub(name: str) -> bool:
     """Whether the model's configuration is cached or can be fetched."""
-    from httpx import HTTPError
     from huggingface_hub import file_exists, try_to_load_from_cache
-    from huggingface_hub.errors import HFValidationError
 
+    repo, revision = split_revision(name)
     names = ("config.json", "modules.json")
     try:
-        if any(isinstance(try_to_load_from_cache(name, file), str) for file in names):
+        found = (try_to_load_from_cache(repo, file, revision=revision) for file in names)
+        if any(isinstance(each, str) for each in found):
             return True
-        return any(file_exists(name, file) for file in names)
-    except (OSError, HTTPError, HFValidationError):  # offline mode and lost connections, too
+        return any(file_exists(repo, file, revision=revision) for file in names)
+    except request_errors():  # offline mode and lost connections, too
         return False
+
+
+def request_errors() -> tuple[type[Exception], ...]:
+    """What a failed request to the Hub can raise."""
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    # Its base class is that of httpx or of httpx2, whichever the Hub's library uses.
+    return OSError, HFValidationError, cast(type[Exception], HfHubHTTPError.__bases__[0])

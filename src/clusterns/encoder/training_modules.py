@@ -15,7 +15,8 @@ from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
 from clusterns.console import log
-from clusterns.encoder.load import with_modules
+from clusterns.encoder.load import MODEL_KWARGS, with_modules
+from clusterns.encoder.locate import fetch_revision
 from clusterns.encoder.speed import train_every_position
 from clusterns.errors import UserError
 
@@ -157,7 +158,7 @@ def add_masked_lm_head(model: SentenceTransformer, base: str) -> None:
     """Append the masked-LM head of the pretrained model ``base`` to ``model``, which encodes it."""
     try:
         masked_lm, loading = AutoModelForMaskedLM.from_pretrained(
-            base, dtype=torch.float32, use_safetensors=True, output_loading_info=True
+            fetch_revision(base), **MODEL_KWARGS, output_loading_info=True
         )
     except (OSError, ValueError) as error:
         raise UserError(

@@ -23,7 +23,7 @@ from clusterns.evaluation.custom import split_columns
 from clusterns.files import cache_folder, read_json, write_json
 from clusterns.lab.experiment import WIKIPEDIA
 from clusterns.methods.registry import get_method, get_part, method_names, part_names
-from clusterns.training.folder import NO_MATTER
+from clusterns.training.folder import RESUME_IGNORES
 from clusterns.training.recipe import Recipe
 
 WIKIPEDIA_FILE = Path("wiki") / "enwiki_1m.txt.xz"
@@ -52,7 +52,7 @@ def current_keys(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def identity_of(recipe: Recipe, corpus: str) -> Identity:
     """The identity of the trial that trains ``recipe`` on ``corpus``."""
-    settings = recipe.model_dump(mode="json", exclude=recipe.unread() | NO_MATTER)
+    settings = recipe.model_dump(mode="json", exclude=recipe.unread() | RESUME_IGNORES)
     base = _base_identity(str(settings.pop("base") or MINIBERT))
     for key in settings.keys() & set(recipe.keys_of_places()):
         settings[key] = settings[key] and content_identity(str(settings[key]))
@@ -70,7 +70,7 @@ def recorded_identity(result: Mapping[str, Any]) -> Identity | None:
     resolved, base = result.get("resolved"), result.get("base")
     if not resolved or not base or result.get("corpus") not in (WIKIPEDIA_FILE.name, WIKIPEDIA):
         return None
-    settings = {k: v for k, v in resolved.items() if k not in NO_MATTER | {"base"}}
+    settings = {k: v for k, v in resolved.items() if k not in RESUME_IGNORES | {"base"}}
     return _identity(settings, {}, _digest_of_base(base), WIKIPEDIA_DIGEST, {})
 
 

@@ -12,8 +12,7 @@ from clusterns.adaptation.settings import read_settings
 from clusterns.errors import UserError
 from clusterns.files import read_json
 from clusterns.record import current_metric
-from clusterns.training.callbacks import read_metrics
-from clusterns.training.folder import RunFolder
+from clusterns.training.folder import RunFolder, read_metrics
 from clusterns.training.recipe import load_recipe
 
 MAX_SECONDS = 30 * 86_400  # more means a copied file, or a run that was paused

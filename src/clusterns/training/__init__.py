@@ -1,1 +1,1 @@
-"""Training: a recipe to a run folder."""
+"""Training. In: a recipe, rows of text, a validation. Out: a run folder with a trained model."""

@@ -1,4 +1,4 @@
-"""What happens around the steps: one idea a callback."""
+"""Callbacks of the trainer: one idea each."""
 
 from __future__ import annotations
 
@@ -6,45 +6,41 @@ import json
 import signal
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from transformers import ProgressCallback, TrainerCallback, TrainerControl, TrainerState
-from transformers import TrainingArguments as Arguments
+import torch
+from accelerate.data_loader import DataLoaderShard, SeedableRandomSampler
+from transformers import ProgressCallback, TrainerCallback
+from transformers import TrainerControl as Control
+from transformers import TrainerState as State
+from transformers import TrainingArguments as Args
 
 from clusterns.console import bar
 from clusterns.files import atomic_file, wrap_os_errors
-from clusterns.record import current_metric
+from clusterns.training.folder import read_metrics
 from clusterns.training.processes import any_process
 from clusterns.training.trainer import ContrastiveTrainer
 
 
 class Metrics(TrainerCallback):
-    """Every log line as a line of JSON in the run folder."""
+    """Writes each log line as a line of JSON."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def on_train_begin(
-        self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_train_begin(self, args: Args, state: State, control: Control, **kwargs: Any) -> None:
         """On a resume, forget the lines that the run will write again."""
-        if not state.is_world_process_zero:
-            return
-        lines = read_metrics(self.path) if self.path.exists() else []
-        with atomic_file(self.path) as temporary, temporary.open("w", encoding="utf-8") as file:
-            for line in lines:
-                if line["step"] <= state.global_step:
-                    file.write(json.dumps(line) + "\n")
+        if state.is_world_process_zero:
+            base = [line for line in read_metrics(self.path) if line["step"] == 0]
+            lines = [*base, *state.log_history]
+            with atomic_file(self.path) as temporary:
+                temporary.write_text("".join(map(_json_line, lines)), "utf-8")
 
     def on_log(
-        self,
-        args: Arguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: dict[str, Any] | None = None,
-        **kwargs: Any,
+        self, args: Args, state: State, control: Control, logs: Any = None, **kwargs: Any
     ) -> None:
         """Append a line."""
         if state.is_world_process_zero and logs and "train_runtime" not in logs:
@@ -54,146 +50,114 @@ class Metrics(TrainerCallback):
 def write_metrics(path: Path, step: int, values: dict[str, Any]) -> None:
     """Append one line of metrics."""
     with wrap_os_errors(path), path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"step": step, **values}) + "\n")
+        file.write(_json_line({**values, "step": step}))
 
 
-def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """The whole lines of a metrics file; a line cut short by a kill is left out."""
-    lines = []
-    for line in path.read_text("utf-8").splitlines():
-        try:
-            values = json.loads(line)
-            lines.append({current_metric(name): value for name, value in values.items()})
-        except ValueError:
-            continue
-    return lines
+def _json_line(values: dict[str, Any]) -> str:
+    return json.dumps({"step": values["step"], **values}) + "\n"
 
 
-class Validation(TrainerCallback):
-    """The base takes part in the choice of the best model, and the last step is validated too."""
+class Baseline(TrainerCallback):
+    """Lets the base compete for the best model."""
 
-    def __init__(self, base_score: float) -> None:
-        self.base_score = base_score
+    def __init__(self, score: float) -> None:
+        self.score = score
 
-    def on_train_begin(
-        self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        """The score to beat at first is that of step 0."""
+    def on_train_begin(self, args: Args, state: State, control: Control, **kwargs: Any) -> None:
+        """The first score to beat is that of step 0."""
         if state.global_step == 0:
-            state.best_metric = self.base_score
-
-    def on_step_end(
-        self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        """Validate after the last step, whatever the interval."""
-        if state.global_step >= state.max_steps:
-            control.should_evaluate = True
+            state.best_metric = self.score
 
 
 class Epochs(TrainerCallback):
-    """Tells the collator which epoch it is in: a crop depends on it."""
+    """Tells the collator the epoch, which random views depend on."""
 
     def __init__(self, trainer: ContrastiveTrainer) -> None:
         self.collator = trainer.data_collator
 
-    def on_epoch_begin(
-        self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        """Another epoch, other crops."""
+    def on_epoch_begin(self, args: Args, state: State, control: Control, **kwargs: Any) -> None:
+        """Draw other crops in each epoch."""
         self.collator.epoch = int(state.epoch or 0)
 
 
 class Guard(TrainerCallback):
-    """Nothing but numbers is logged, validated or saved."""
+    """Stops the run before anything that is not a finite number is logged, validated or saved."""
 
     def __init__(self, trainer: ContrastiveTrainer) -> None:
         self.trainer = trainer
 
-    def on_step_end(
-        self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_step_end(self, args: Args, state: State, control: Control, **kwargs: Any) -> None:
         """Check whenever something is about to be written."""
         if control.should_log or control.should_evaluate or control.should_save:
             self.trainer.check_finite()
 
 
 class Events(TrainerCallback):
-    """The news of the loss's parts ("clustering starts") as lines of the log."""
+    """Logs the events of the loss ("clustering starts")."""
 
     def __init__(self, trainer: ContrastiveTrainer) -> None:
         self.trainer = trainer
 
-    def on_step_end(
-        self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_step_end(self, args: Args, state: State, control: Control, **kwargs: Any) -> None:
         """Log what happened in the step."""
-        wanted = control.should_log
+        should_log = control.should_log
         for event in self.trainer.loss.pop_events():
             self.trainer.log({"event": event})  # type: ignore[dict-item]
-        control.should_log = wanted  # any line takes it for done
+        control.should_log = should_log  # which any line resets
 
 
 class Interrupt(TrainerCallback):
-    """Ctrl-C (or a polite kill) ends the run after the step, with a checkpoint. Ctrl-C twice: at
-    once.
+    """Ctrl-C or SIGTERM ends the run after the step, with a checkpoint. A second Ctrl-C ends it at once.
 
-    It listens within its ``with`` block, and only in the main thread: signals reach no other.
+    It listens within its ``with`` block, and only in the main thread, the only one that gets signals.
     """
 
     def __init__(self) -> None:
-        self.asked = False
+        self.requested = False
         self._before: dict[signal.Signals, Any] = {}
 
     def __enter__(self) -> None:
-        if threading.current_thread() is not threading.main_thread():
-            return
-        self._before = {s: signal.signal(s, self._ask) for s in (signal.SIGINT, signal.SIGTERM)}
+        if threading.current_thread() is threading.main_thread():
+            self._before = {
+                s: signal.signal(s, self._request) for s in (signal.SIGINT, signal.SIGTERM)
+            }
 
     def __exit__(self, *error: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _ask(self, number: int, frame: FrameType | None) -> None:
+    def _request(self, number: int, frame: FrameType | None) -> None:
         # A scheduler and a launcher may each send their SIGTERM.
-        if self.asked and number == signal.SIGINT:
+        if self.requested and number == signal.SIGINT:
             raise KeyboardInterrupt
-        self.asked = True
+        self.requested = True
 
-    def on_step_end(
-        self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        """Save and stop when asked; several processes agree on the step.
+    def on_step_end(self, args: Args, state: State, control: Control, **kwargs: Any) -> None:
+        """Save and stop if asked; several processes agree on the step.
 
-        On GPUs they do so with a line of the log, which waits for the device anyway.
+        On GPUs they agree only in steps that are logged, which wait for the device anyway.
         """
         if args.world_size > 1 and args.device.type != "cpu" and not control.should_log:
             return
-        if any_process(self.asked):
-            self.asked = control.should_save = control.should_training_stop = True
+        if any_process(self.requested):
+            self.requested = control.should_save = control.should_training_stop = True
 
 
 class Progress(ProgressCallback):
-    """The library's bar with rate and time left; a line for each event and each validation."""
+    """The library's progress bar, with a line for each event and each validation."""
 
     def __init__(self, metric: str) -> None:
         super().__init__()
         self.metric = metric
 
-    def on_train_begin(
-        self, args: Arguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        """The library's bar, on a terminal only; the lines are written everywhere."""
+    def on_train_begin(self, args: Args, state: State, control: Control, **kwargs: Any) -> None:
+        """Show the bar on a terminal only; the lines are written everywhere."""
         if state.is_world_process_zero:
             self.training_bar = bar(total=state.max_steps, dynamic_ncols=True)
         self.current_step = 0
 
     def on_log(
-        self,
-        args: Arguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: dict[str, Any] | None = None,
-        **kwargs: Any,
+        self, args: Args, state: State, control: Control, logs: Any = None, **kwargs: Any
     ) -> None:
         """Show the loss beside the bar, and an event above it."""
         if self.training_bar is None or not logs:
@@ -204,14 +168,9 @@ class Progress(ProgressCallback):
             self.training_bar.write(f"step {state.global_step}: {logs['event']}", file=sys.stderr)
 
     def on_evaluate(
-        self,
-        args: Arguments,
-        state: TrainerState,
-        control: TrainerControl,
-        metrics: dict[str, float] | None = None,
-        **kwargs: Any,
+        self, args: Args, state: State, control: Control, metrics: Any = None, **kwargs: Any
     ) -> None:
-        """One line for each validation."""
+        """Write a line for each validation."""
         super().on_evaluate(args, state, control, metrics=metrics, **kwargs)
         if self.training_bar is not None and metrics and self.metric in metrics:
             # The library has not yet compared this score with the best one.
@@ -219,3 +178,36 @@ class Progress(ProgressCallback):
             mark = "  best so far" if best is None or score > best else f"  (best {best:.4f})"
             line = f"step {state.global_step}: {self.metric[5:]} {score:.4f}{mark}"
             self.training_bar.write(line, file=sys.stderr)
+
+
+class BlockwiseSampler(SeedableRandomSampler):
+    """Accelerate's random sampler in blocks: the same order for the same seed and epoch.
+
+    The library's makes Python numbers of the whole order, 40 bytes per row, and at the end of an
+    epoch of a second order that it throws away.
+    """
+
+    BLOCK = 2**16
+
+    def __iter__(self) -> Iterator[int]:
+        generator = torch.Generator().manual_seed(self.initial_seed + self.epoch)
+        order = torch.randperm(len(self.data_source), generator=generator)
+        for block in order.split(self.BLOCK):
+            yield from block.tolist()
+        self.set_epoch(self.epoch + 1)
+
+
+class Order(TrainerCallback):
+    """Gives the trainer's loader the blockwise sampler.
+
+    The trainer's ``batch_sampler`` argument would not do: several processes that resume would not
+    tell that sampler the epoch.
+    """
+
+    def on_train_begin(
+        self, args: Args, state: State, control: Control, *, train_dataloader: DataLoaderShard,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        """Replace the library's sampler, with the same seed in every process."""
+        rows = train_dataloader.dataset
+        train_dataloader.set_sampler(BlockwiseSampler(rows, data_seed=args.seed))

@@ -1,4 +1,4 @@
-"""Checkpoints that hold everything, and only whole ones."""
+"""Checkpoints: the state of a loss beside that of its model, and which checkpoints are whole."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOSS_FILE = "loss.safetensors"
 
 
 def save_loss(loss: nn.Module, folder: Path) -> None:
-    """Save the state of the loss itself (centroids, counters); the model saves its own."""
+    """Save the loss's own state (centroids, queues); the model saves its own."""
     save_file(_own_state(loss), folder / LOSS_FILE)
 
 
@@ -30,8 +30,8 @@ def load_loss(loss: nn.Module, folder: Path) -> None:
         if not _own_state(loss):
             return
         raise UserError(
-            f"{folder} does not hold the state of the loss (centroids, queues), so the run cannot be "
-            "resumed as it was: train with clusterns.ContrastiveTrainer, which saves it."
+            f"{folder} does not hold the state of the loss (centroids, queues), so training cannot be "
+            "resumed exactly. Train with clusterns.ContrastiveTrainer, which saves it."
         )
     missing, unexpected = loss.load_state_dict(load_file(folder / LOSS_FILE), strict=False)
     lost = [key for key in missing if not key.startswith("model.")]
@@ -47,14 +47,14 @@ def _own_state(loss: nn.Module) -> dict[str, Tensor]:
     seen: set[int] = set()
     for key, value in loss.state_dict().items():
         if not key.startswith("model."):
-            # A second model may hold a weight under two names, which the format does not know.
+            # A second model may hold a weight under two names, which the format does not allow.
             state[key] = value.clone() if value.data_ptr() in seen else value.contiguous()
             seen.add(value.data_ptr())
     return state
 
 
 def load_weights(model: SentenceTransformer, folder: Path) -> None:
-    """Load the weights of a checkpoint into the model that was trained, module by module."""
+    """Load a checkpoint into the model that was trained, module by module."""
     modules = json.loads((folder / "modules.json").read_text("utf-8"))
     for module, entry in zip(model, modules, strict=True):
         file = folder / entry["path"] / "model.safetensors"
@@ -63,12 +63,12 @@ def load_weights(model: SentenceTransformer, folder: Path) -> None:
 
 
 def trainer_state(folder: Path) -> TrainerState:
-    """Where the trainer was when it wrote a checkpoint."""
+    """The trainer's state in a checkpoint."""
     return TrainerState.load_from_json(str(folder / "trainer_state.json"))
 
 
 def is_over(state: TrainerState, patience: int) -> bool:
-    """Whether the run had nothing left to train: all its steps are done, or its patience is."""
+    """Whether nothing is left to train: all steps are done, or early stopping has ended the run."""
     stopping = state.stateful_callbacks.get("EarlyStoppingCallback", {})
     waited = stopping.get("attributes", {}).get("early_stopping_patience_counter", 0)
     return state.global_step >= state.max_steps or 0 < patience <= waited
@@ -92,10 +92,10 @@ def _checkpoints(folder: Path) -> list[Path]:
 
 
 def _step(checkpoint: Path) -> int | None:
-    """The step of a checkpoint; None where it is not whole.
+    """The step of a whole checkpoint, else None.
 
-    The trainer writes its state file last, so a checkpoint in which that file can be read is whole,
-    but for the random states of other processes, which may still be writing them.
+    The trainer writes its state file last, so a checkpoint is whole if that file can be read and
+    the other processes have finished writing their random states.
     """
     try:
         step = int(trainer_state(checkpoint).global_step)

@@ -1,4 +1,4 @@
-"""What a run would cost, measured on a few batches that change nothing."""
+"""What a run would cost, measured on a few batches that leave everything as it is."""
 
 from __future__ import annotations
 
@@ -40,28 +40,28 @@ class Estimate:
     recipe: Recipe
     steps: int
     seconds_per_step: float
-    """Of the recipe as it is, or with the gradient cache where it would not fit."""
+    """With the gradient cache if the recipe as it is would not fit."""
     memory: Memory
     parameters: int
 
     def summary(self) -> str:
-        """Say it in a few sentences."""
+        """The estimate in a few sentences."""
         length = duration(self.steps * self.seconds_per_step)
         memory = self.memory
-        found = (
+        text = (
             f"{self.steps:,} steps at {self.seconds_per_step:.2f} s a step, about {length} without "
             f"validations; {self.parameters / 1e6:.1f} M parameters, about "
             f"{gib(memory.held + memory.step)} of memory"
         )
         if self.recipe.gradient_cache:
-            return f"{found}."
+            return f"{text}."
         cached = f"{gib(memory.held + memory.cached)} with gradient_cache=true"
         if memory.fits:
-            return f"{found}, {cached}."
+            return f"{text}, {cached}."
         assert memory.free is not None
         return (
-            f"{found}, which does not fit: {gib(memory.free)} are free. About {cached}, which is "
-            "what the time is for."
+            f"{text}, which does not fit: {gib(memory.free)} are free. About {cached}; the time is "
+            "measured with it."
         )
 
 
@@ -79,9 +79,9 @@ def planned_steps(recipe: Recipe, rows: int) -> int:
 
 
 def estimate(recipe: Recipe, dataset: Dataset) -> Estimate:
-    """Measure a few steps whose learning rate is 0."""
+    """Measure a few steps with a learning rate of 0."""
     if not get_method(recipe.method).trains:
-        raise UserError(f"method {recipe.method} does not train: there is nothing to estimate.")
+        raise UserError(f"method {recipe.method} does not train, so there is nothing to estimate.")
     model = build_model(recipe)
     texts = texts_of(dataset)
     loss = build_loss(recipe, model, texts)
@@ -100,7 +100,7 @@ def estimate(recipe: Recipe, dataset: Dataset) -> Estimate:
         first = batch * recipe.batch_size % max(1, len(all_rows) - recipe.batch_size)
         first += share * processes().process_index
         rows = list(all_rows.select(range(first, first + share)))
-        begun = _now()
+        start = _now()
         with memory_errors(recipe):
             columns = columns_of(collator(rows), model.device)
             with precision(recipe, model.device):
@@ -108,11 +108,11 @@ def estimate(recipe: Recipe, dataset: Dataset) -> Estimate:
             value.backward()
             optimizer.step()
         optimizer.zero_grad()
-        times.append(_now() - begun)
+        times.append(_now() - start)
     return Estimate(
         recipe=recipe,
         steps=planned_steps(recipe, len(all_rows)),
-        # The first batch pays for warming up.
+        # The first batch includes the warm-up.
         seconds_per_step=statistics.median(times[1:]),
         memory=memory,
         parameters=sum(p.numel() for p in model.parameters()),
@@ -120,7 +120,7 @@ def estimate(recipe: Recipe, dataset: Dataset) -> Estimate:
 
 
 def _now() -> float:
-    """The clock, once the device has done all that it was asked to."""
+    """The clock, once the device has finished."""
     if torch.accelerator.is_available():
         torch.accelerator.synchronize()
     return time.perf_counter()

@@ -2,16 +2,19 @@
 
 recipe.yaml     the resolved recipe
 run.json        versions, command, corpus, state of the run
-metrics.jsonl   loss, diagnostics and validations, a line of JSON each
+metrics.jsonl   loss, diagnostics and validations, one JSON object per line
 checkpoints/    everything that a resume needs
 fit/            what the method computed before training, if it did
 model/          the final SentenceTransformer, with its model card
-results.json    what came out: scores before and after, the best step
+results.json    scores before and after, and the best step
 report.html     the same for people, with curves and examples
 """
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -28,8 +31,8 @@ from clusterns.files import (
 from clusterns.record import current_metric, make_record
 from clusterns.training.recipe import Recipe, load_recipe
 
-# A run may go on with other values of these: its numbers do not depend on them.
-NO_MATTER = {"description", "check_memory"}
+# A run may be resumed with other values of these, which its numbers do not depend on.
+RESUME_IGNORES = {"description", "check_memory"}
 
 
 class RunSettings(Protocol):
@@ -41,6 +44,38 @@ class RunSettings(Protocol):
 
     def to_yaml(self) -> str:
         """Every setting."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """The result of a run."""
+
+    metric: str
+    """Name of the validation score."""
+    base_score: float
+    """The score of the base, at step 0."""
+    best_score: float
+    """The score of the final model."""
+    best_step: int
+    """The step of the final model: the last one, or the best by dev (0 if nothing beat the base)."""
+    steps: int
+    """Number of training steps."""
+    clustering_started_at: int | None = None
+    """The step at which clustering started, if it did."""
+    facts: dict[str, Any] = field(default_factory=dict)
+    """What the method reports besides."""
+
+    @property
+    def harm(self) -> str | None:
+        """A warning if the model is worse than the base, for a score that did not choose the step."""
+        if self.best_score >= self.base_score:
+            return None
+        collapsed = self.best_score < self.base_score / 2
+        return (
+            f"Warning: {self.metric} fell from {self.base_score:.4f} to {self.best_score:.4f}. "
+            + ("The model has probably collapsed: lower learning_rate. " if collapsed else "")
+            + "The last step is kept. To keep the best one, use --dev label-free or your own scored pairs."
+        )
 
 
 class RunFolder:
@@ -60,51 +95,39 @@ class RunFolder:
 
     @property
     def entries(self) -> list[Path]:
-        """All that a run makes at the top of its folder."""
-        return [
-            self.recipe_file,
-            self.run_file,
-            self.metrics_file,
-            self.checkpoints,
-            self.fit,
-            self.model,
-            self.results_file,
-            self.report_file,
-        ]
+        """All that a run writes at the top of its folder."""
+        return [each for name, each in vars(self).items() if name != "path"]
 
     @property
     def is_run(self) -> bool:
-        """Whether a run was begun here."""
+        """Whether a run has started here."""
         return self.run_file.is_file()
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run came to its end: the results are written last."""
+        """Whether the run is complete: the results are written last."""
         return self.results_file.is_file()
 
     def check(self, resume: bool) -> None:
         """Refuse a folder that this run must not write to."""
         with wrap_os_errors(self.path):
-            self._check(resume)
-
-    def _check(self, resume: bool) -> None:
-        if self.path.exists() and not self.path.is_dir():
-            raise UserError(f"--output {self.path} is a file; name a folder.")
-        if self.is_run:
-            if not resume:
+            if self.path.exists() and not self.path.is_dir():
+                raise UserError(f"--output {self.path} is a file. Name a folder.")
+            if self.is_run:
+                if not resume:
+                    raise UserError(
+                        f"--output {self.path} already holds a run. Add --resume to continue it, or "
+                        "name another folder."
+                    )
+            elif self.path.is_dir() and not is_empty(self.path):
                 raise UserError(
-                    f"--output {self.path} holds a run already: add --resume to go on with it, or "
-                    "name another folder."
+                    f"--output {self.path} is not empty and holds no run. Name another folder."
                 )
-        elif self.path.is_dir() and not is_empty(self.path):
-            raise UserError(
-                f"--output {self.path} is not empty and holds no run: name another folder."
-            )
-        elif resume:
-            raise UserError(f"--resume: there is no run in {self.path}.")
+            elif resume:
+                raise UserError(f"--resume: there is no run in {self.path}.")
 
     def create(self, recipe: RunSettings, corpus: dict[str, Any]) -> None:
-        """Begin a run: a folder with its recipe and its record, whole or not at all."""
+        """Start a run: write its recipe and its record, both or neither."""
         record = make_record(corpus=corpus, base=identity_of_base(recipe.base or MINIBERT))
         # An empty folder is filled by name: the record, which makes it a run, comes last.
         with atomic_folder(self.path) as temporary:
@@ -112,36 +135,37 @@ class RunFolder:
             write_json(temporary / self.run_file.name, record)
 
     def check_same(self, recipe: Recipe, fingerprint: str, metric: str | None = None) -> None:
-        """A resumed run goes on with the recipe, the text and the validation that it began with."""
-        # Recipes of older runs do not say how the text was read; the record does.
+        """Refuse to resume with another recipe, text, base or validation than the run started with."""
+        # Recipes of older runs do not say how the text was read, but the record does.
         reading = self.record["corpus"].get("reading", {})
         known = {key: value for key, value in reading.items() if key != "sources"}
-        begun = load_recipe(str(self.recipe_file), known)
-        unread = recipe.unread() & begun.unread()
-        for key, value in recipe.model_dump(exclude=unread).items():
-            if key not in NO_MATTER and getattr(begun, key, None) != value:
+        existing = load_recipe(str(self.recipe_file), known)
+        unused = recipe.unread() & existing.unread()
+        for key, value in recipe.model_dump(exclude=unused | RESUME_IGNORES).items():
+            if (old := getattr(existing, key, None)) != value:
                 raise UserError(
                     f"--resume: {key} = {value!r} differs from the run in {self.path}, which has "
-                    f"{getattr(begun, key, None)!r}. Resume with the same settings, or name another folder."
+                    f"{old!r}. Resume with the same settings, or name another folder."
                 )
         self.check_source(fingerprint, recipe.base)
-        begun_metric = self.record.get("metric", metric)
-        if metric is not None and metric not in (begun_metric, current_metric(str(begun_metric))):
+        old_metric = str(self.record.get("metric", metric))
+        if metric is not None and metric not in (old_metric, current_metric(old_metric)):
             raise UserError(
-                f"--resume: the run in {self.path} is validated by {begun_metric}, not by {metric}."
+                f"--resume: the run in {self.path} is validated by {old_metric}, not by {metric}."
             )
 
     def check_source(self, fingerprint: str, base: str | None) -> None:
-        """Refuse another text or another base than the run began with."""
-        if self.record["corpus"]["fingerprint"] != fingerprint:
+        """Refuse another text or another base than the run started with."""
+        record = self.record
+        if record["corpus"]["fingerprint"] != fingerprint:
             raise UserError(
-                f"--resume: the corpus is not the text that the run in {self.path} began with."
+                f"--resume: the corpus is not the text that the run in {self.path} started with."
             )
         identity = identity_of_base(base or MINIBERT)
-        if self.record.get("base", identity) != identity:
+        if record.get("base", identity) != identity:
             raise UserError(
-                f"--resume: the base is not the one that the run in {self.path} began with: its weights have "
-                "changed. Name another folder and begin anew."
+                f"--resume: the weights of the base have changed since the run in {self.path} started. "
+                "Name another folder and start a new run."
             )
 
     @property
@@ -152,3 +176,13 @@ class RunFolder:
     def note(self, **values: Any) -> None:
         """Add to the record."""
         write_json(self.run_file, {**self.record, **values})
+
+
+def read_metrics(path: Path) -> list[dict[str, Any]]:
+    """The lines of a metrics file, without one that a kill cut short; none if there is no file."""
+    lines = []
+    for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
+        with suppress(ValueError):
+            values = json.loads(line)
+            lines.append({current_metric(name): value for name, value in values.items()})
+    return lines

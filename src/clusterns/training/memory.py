@@ -1,13 +1,16 @@
-"""Whether a training step fits into memory, found out before the first one."""
+"""Whether a training step fits into memory, measured before the first one."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import psutil
 import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
@@ -18,33 +21,33 @@ from clusterns.errors import UserError, is_out_of_memory
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.features import columns_of
 from clusterns.losses.part import max_elements
-from clusterns.training.free_memory import free_bytes, held_bytes
 from clusterns.training.processes import processes
 from clusterns.training.recipe import Recipe
 from clusterns.views.collator import ViewCollator
 
-SAMPLE = 512  # sentences that are tokenised for it at most: the longest ones decide
-AT_ONCE = 8  # rows of the trial: few, since it must fit itself
+SAMPLE = 512  # sentences to tokenize at most: the longest ones decide
+TRIAL_ROWS = 8  # few, since the trial must fit itself
 # Per parameter: its gradient and AdamW's two moments, 4 bytes each.
 BYTES_PER_PARAMETER = 12
-# Fitted to benchmarks/RESULTS.md: what a backward pass and the allocator take on top of the
-# activations, what the libraries load with the first step, copies of each embedding in the
-# comparison, and matrices of a slice of rows.
-ON_TOP, FIRST_STEP, VECTORS, MATRICES = 1.25, 2**27, 10, 10
+# Fitted to benchmarks/RESULTS.md: the factor of a backward pass and the allocator over the activations,
+# what the libraries load with the first step, copies of each embedding in the comparison, and
+# matrices of a chunk of rows.
+OVERHEAD, FIRST_STEP, VECTORS, MATRICES = 1.25, 2**27, 10, 10
+CONTROL_GROUPS, LIMITS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
 
 @dataclass(frozen=True)
 class Memory:
-    """What a training step needs, in bytes of this process: an estimate."""
+    """An estimate of what a training step needs, in bytes of this process."""
 
     held: int
     """Held already: the program and the weights."""
     step: int
-    """What a step takes on top, as the recipe is."""
+    """What a step needs in addition."""
     cached: int
     """The same with the gradient cache."""
     free: int | None
-    """What the device has left; None where that is not known."""
+    """What the device has left, or None if that is unknown."""
 
     @property
     def fits(self) -> bool:
@@ -66,25 +69,25 @@ def estimate_memory(
 ) -> Memory:
     """Measure what a few rows keep for the backward pass, and scale it to the batch.
 
-    Nothing is changed: no weight, no centroid, no random state.
+    Weights, centroids and random states stay as they are.
     """
     sentences = recipe.batch_size // processes().num_processes
     count = min(sentences, SAMPLE, len(texts))
-    chosen = range(0, len(texts), len(texts) // count)[:count]
-    columns = columns_of(collator([{"text": texts[i]} for i in chosen]), model.device)
+    rows = range(0, len(texts), len(texts) // count)[:count]
+    columns = columns_of(collator([{"text": texts[row]} for row in rows]), model.device)
     was_training = model.training
     model.train()
     with preserve_rng_state(model.device), precision(recipe, model.device):
         passes = [loss.stacked(columns)]
         if loss.masked_lm is not None:
             passes.append(loss.masked_lm.masked(loss.stacked_for_masked_lm(columns)))
-        a_row = [_kept_bytes(model, each) for each in passes]
+        bytes_per_row = [_kept_bytes(model, each) for each in passes]
     model.train(was_training)
     whole = largest = 0.0
-    for each, size in zip(passes, a_row, strict=True):
+    for each, size in zip(passes, bytes_per_row, strict=True):
         n = len(each["input_ids"]) * sentences // count
-        at_once = n if loss.in_one_call else min(n, loss.mini_batch_size)
-        whole += n * size * _padded(each["attention_mask"], math.ceil(n / at_once))
+        chunk = n if loss.in_one_call else min(n, loss.mini_batch_size)
+        whole += n * size * _padded(each["attention_mask"], math.ceil(n / chunk))
         largest = max(largest, min(n, loss.mini_batch_size) * size)
     with model.truncate_embeddings(None):
         width = model.get_embedding_dimension() or 0
@@ -92,47 +95,47 @@ def estimate_memory(
     compared = VECTORS * views * n * width + MATRICES * min(n**2, max_elements(model.device))
     trained = sum(p.numel() for p in model.parameters() if p.requires_grad)
     always = FIRST_STEP + BYTES_PER_PARAMETER * trained + 4 * compared
-    cached = always + round(ON_TOP * largest)
+    cached = always + round(OVERHEAD * largest)
     return Memory(
         held=held_bytes(model.device),
-        step=cached if recipe.gradient_cache else always + round(ON_TOP * whole),
+        step=cached if recipe.gradient_cache else always + round(OVERHEAD * whole),
         cached=cached,
         free=free_bytes(model.device),
     )
 
 
 def check_memory(recipe: Recipe, memory: Memory, device: torch.device) -> None:
-    """Refuse a step that would not fit on a CPU, where the system ends the process without a word.
+    """Refuse a step that would not fit on a CPU, where the system kills the process without a message.
 
-    Elsewhere, and where check_memory is off, it is only said: running out is an error there.
+    On a GPU, or with check_memory off, only warn.
     """
     if memory.fits:
         return
     if device.type == "cpu" and recipe.check_memory:
-        raise UserError(f"{shortage(recipe, memory)} To try all the same, set check_memory=false.")
+        raise UserError(f"{shortage(recipe, memory)} To try anyway, set check_memory=false.")
     log(f"Warning: {shortage(recipe, memory)}")
 
 
 def shortage(recipe: Recipe, memory: Memory) -> str:
     """Say that a step does not fit, and what would."""
     assert memory.free is not None
-    found = (
+    problem = (
         f"a step of batch_size = {recipe.batch_size} needs about {gib(memory.step)} of memory, and "
         f"{gib(memory.free)} are free: "
     )
     if recipe.gradient_cache or not memory.fits_cached:
-        return f"{found}lower mini_batch_size, max_length or batch_size."
-    return f"{found}set gradient_cache=true (about {gib(memory.cached)}), or lower batch_size."
+        return f"{problem}lower mini_batch_size, max_length or batch_size."
+    return f"{problem}set gradient_cache=true (about {gib(memory.cached)}), or lower batch_size."
 
 
 def gib(count: float) -> str:
-    """Bytes for a person."""
+    """Bytes in GiB, for messages."""
     return f"{count / 2**30:.1f} GiB"
 
 
 @contextmanager
 def memory_errors(recipe: Recipe) -> Iterator[None]:
-    """Within the block, memory that runs out is the user's to mend, and the message says how."""
+    """Within the block, running out of memory is a UserError with the remedy."""
     try:
         yield
     except RuntimeError as error:
@@ -147,23 +150,23 @@ def memory_errors(recipe: Recipe) -> Iterator[None]:
 
 
 def precision(recipe: Recipe, device: torch.device) -> torch.autocast:
-    """Within the block the encoder computes as the trainer lets it."""
+    """Within the block, the encoder computes in the precision that the trainer uses."""
     half = torch.float16 if recipe.precision == "fp16" else torch.bfloat16
     return torch.autocast(device.type, half, enabled=recipe.precision != "fp32")
 
 
-def _padded(mask: Tensor, groups: int) -> float:
-    """The tokens of (n, length) rows that are padded in ``groups`` from short to long, as a share
-    of those of rows that are all padded to the longest."""
+def _padded(mask: Tensor, chunks: int) -> float:
+    """Tokens of (n, length) rows sorted by length and padded in ``chunks``, relative to padding all rows
+    to the longest."""
     lengths = mask.sum(1).sort().values
-    parts = [part for part in lengths.tensor_split(groups) if len(part)]
+    parts = [part for part in lengths.tensor_split(chunks) if len(part)]
     return sum(len(part) * int(part[-1]) for part in parts) / (len(lengths) * int(lengths[-1]))
 
 
 def _kept_bytes(model: SentenceTransformer, rows: dict[str, Any]) -> float:
-    """What autograd keeps of a row, besides weights and buffers, padded as the longest one is."""
+    """What autograd keeps per row, besides weights and buffers, if padded as the longest one is."""
     few = {
-        key: value[:AT_ONCE] if isinstance(value, Tensor) and value.ndim > 1 else value
+        key: value[:TRIAL_ROWS] if isinstance(value, Tensor) and value.ndim > 1 else value
         for key, value in rows.items()
     }
     weights = {
@@ -179,4 +182,54 @@ def _kept_bytes(model: SentenceTransformer, rows: dict[str, Any]) -> float:
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         output = model(few)  # alive until counted, so that no memory is counted twice
-    return sum(kept.values()) / min(AT_ONCE, len(rows["input_ids"])) if output else 0.0
+    return sum(kept.values()) / min(TRIAL_ROWS, len(rows["input_ids"])) if output else 0.0
+
+
+def held_bytes(device: torch.device) -> int:
+    """Memory that this process holds: of the machine for a CPU, else of the device."""
+    if device.type == "cuda":
+        return torch.cuda.memory_allocated(device)
+    return int(psutil.Process().memory_info().rss)
+
+
+def free_bytes(device: torch.device) -> int | None:
+    """Memory that this process could still get on ``device``, or None if that is unknown.
+
+    On a CPU, the processes of this machine that train together share it evenly.
+    """
+    if device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        return free + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    if device.type != "cpu":
+        return None
+    machine = psutil.virtual_memory()
+    free = min(machine.available, machine.total, *_left_by_limits())
+    return free // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
+
+
+def _left_by_limits() -> Iterator[int]:
+    """What is left of each limit that a container, a job scheduler or the system has set."""
+    # Not on every system, and in two layouts: one group for all resources, or one for memory alone.
+    lines = CONTROL_GROUPS.read_text().splitlines() if CONTROL_GROUPS.exists() else []
+    for _, controllers, path in (line.split(":", 2) for line in lines):
+        root, names = LIMITS, ("memory.max", "memory.current")
+        if controllers:
+            root, names = LIMITS / "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes")
+        if not controllers or "memory" in controllers.split(","):
+            # The limits of the groups above hold as well.
+            for folder in (group := root / path.lstrip("/"), *group.parents):
+                if folder.is_relative_to(root):
+                    yield from _left(folder, *names)
+
+
+def _left(folder: Path, limit: str, usage: str) -> Iterator[int]:
+    """What is left of the limit of one group, if it has one."""
+    try:
+        most, used = int((folder / limit).read_text()), int((folder / usage).read_text())
+        stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+    except (OSError, ValueError):  # no such group, or "max"
+        return
+    # The page cache is given back when memory runs short.
+    kinds = ("active_file", "inactive_file")
+    files = sum(int(stat.get(f"total_{kind}", stat.get(kind, 0))) for kind in kinds)
+    yield max(most - used + files, 0)

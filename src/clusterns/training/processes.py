@@ -5,21 +5,22 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable
 from datetime import timedelta
-from typing import TypeVar
+from functools import cache
+from typing import Any, TypeVar
 
 import torch
+import torch.distributed as dist
 from accelerate import PartialState
-from accelerate.utils import broadcast_object_list, gather_object, parse_flag_from_env, reduce
+from accelerate.utils import gather_object, parse_flag_from_env, reduce
 
 from clusterns.errors import UserError
 
 Result = TypeVar("Result")
 
-# The others wait while the first process prepares a corpus, which may take hours.
-LONGEST_WAIT = timedelta(hours=12)
-
-
-# What accelerate's launcher says in the environment of the processes that it starts.
+# How long a process waits for the others before it reports that one is lost. Preparing a corpus, which
+# only the first process does, may take hours.
+TIMEOUT, CORPUS_TIMEOUT = timedelta(minutes=30), timedelta(hours=12)
+# Environment variables by which accelerate's launcher asks for what we do not support.
 UNSUPPORTED = {
     "ACCELERATE_USE_FSDP": "FSDP",
     "ACCELERATE_USE_DEEPSPEED": "DeepSpeed",
@@ -29,48 +30,62 @@ UNSUPPORTED = {
 
 
 def check_launcher() -> None:
-    """Refuse ways to train that split a model: a loss here embeds a batch with a whole one."""
+    """Refuse launchers that split the model: the losses embed a batch with all of it."""
     for variable, name in UNSUPPORTED.items():
         if parse_flag_from_env(variable):
             raise UserError(
-                f"the launcher asks for {name}, which splits the model over devices; here every "
-                "device holds all of it. Start with torchrun or `accelerate launch --multi_gpu`, and "
-                "where memory is short set gradient_cache=true."
+                f"the launcher asks for {name}, which splits the model over devices, but every device "
+                "must hold all of it. Start with torchrun or `accelerate launch --multi_gpu`; if memory "
+                "is short, set gradient_cache=true."
             )
 
 
 def processes() -> PartialState:
     """This process's place among those that a launcher (torchrun, accelerate) has started."""
-    return PartialState(cpu=not torch.accelerator.is_available(), timeout=LONGEST_WAIT)
+    return PartialState(cpu=not torch.accelerator.is_available(), timeout=TIMEOUT)
 
 
-def first_process_does(work: Callable[[], Result]) -> Result | None:
-    """Let the first process work while the others wait; what it refuses, all of them refuse.
+def first_process_does(work: Callable[[], Result], *, for_hours: bool = False) -> Result | None:
+    """Run ``work`` in the first process while the others wait; its UserError is raised in all of them.
+
+    Args:
+        work: what to do.
+        for_hours: wait as long as preparing a corpus may take.
 
     Returns:
-        What came of it, to the first process only.
+        The result of ``work`` in the first process, and None in the others.
     """
+    here = processes()
+    several = here.num_processes > 1
+    group = _patient_group() if several and for_hours else None
     refused: list[UserError | None] = [None]
-    found = None
-    if processes().is_main_process:
+    result = None
+    if here.is_main_process:
         try:
-            found = work()
+            result = work()
         except UserError as error:
             refused = [error]
-    (error_of_first,) = broadcast_object_list(refused)
-    if error_of_first is not None:
-        raise error_of_first
-    return found
+    if several:
+        dist.broadcast_object_list(refused, src=0, group=group)
+    if refused[0] is not None:
+        raise refused[0]
+    return result
+
+
+@cache
+def _patient_group() -> Any:
+    """All processes once more, with the longer timeout."""
+    return dist.new_group(backend="gloo", timeout=CORPUS_TIMEOUT)
 
 
 def averaged(values: dict[str, float]) -> dict[str, float]:
-    """The mean of each value over the processes, all of which must ask at the same time."""
+    """The mean of each value over the processes, which must all call this at the same time."""
     everywhere: list[dict[str, float]] = gather_object([values])
     return {key: statistics.fmean(each[key] for each in everywhere) for key in values}
 
 
 def any_process(flag: bool) -> bool:
-    """Whether ``flag`` holds in any of the processes, all of which must ask at the same time."""
+    """Whether ``flag`` holds in any of the processes, which must all call this at the same time."""
     here = processes()
     if here.num_processes == 1:
         return flag

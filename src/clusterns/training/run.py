@@ -1,56 +1,72 @@
-"""One run: a recipe and rows of text in, a run folder with a better model out."""
+"""One run as a straight line: begin, train, finish. A recipe and text in, a run folder out."""
 
 from __future__ import annotations
 
+import math
+import shutil
 from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainingArguments
 from sentence_transformers.base.evaluation import BaseEvaluator
 from transformers import (
     EarlyStoppingCallback,
     PrinterCallback,
     ProgressCallback,
+    TrainerState,
     set_seed,
 )
 
 from clusterns.console import log
+from clusterns.data.documents import documents_of
+from clusterns.encoder.locate import resolve_base
+from clusterns.encoder.training_modules import without_training_modules
 from clusterns.errors import Interrupted, UserError
-from clusterns.files import wrap_os_errors
+from clusterns.files import atomic_folder, flush, wrap_os_errors, write_json
 from clusterns.locks import locked
+from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.methods.registry import get_method
-from clusterns.training.begin import open_run, score_base, training_arguments
+from clusterns.record import make_record
 from clusterns.training.build import (
     build_collator,
+    build_context,
     build_loss,
     build_model,
+    check_batches,
+    fit_once,
+    has_fit,
     texts_of,
     training_rows,
 )
 from clusterns.training.callbacks import (
+    Baseline,
     Epochs,
     Events,
     Guard,
     Interrupt,
     Metrics,
+    Order,
     Progress,
-    Validation,
+    write_metrics,
 )
+from clusterns.training.card import write_run_card
 from clusterns.training.checkpoints import (
     is_over,
     last_checkpoint,
     load_loss,
+    load_weights,
+    remove_half_written,
     trainer_state,
 )
-from clusterns.training.finish import RunResult as RunResult
-from clusterns.training.finish import finish
-from clusterns.training.fitted import fit_once, has_fit, make_model
-from clusterns.training.folder import RunFolder
+from clusterns.training.folder import RunFolder, RunResult
 from clusterns.training.memory import check_memory, estimate_memory, memory_errors
 from clusterns.training.processes import check_launcher, first_process_does, processes
 from clusterns.training.recipe import Recipe
-from clusterns.training.sampler import Order
-from clusterns.training.trainer import ContrastiveTrainer
+from clusterns.training.trainer import ContrastiveTrainer, training_arguments
+from clusterns.views.collator import ViewCollator
 
 
 def train(
@@ -63,110 +79,221 @@ def train(
     corpus: dict[str, Any] | None = None,
     quiet: bool = False,
 ) -> RunResult:
-    """Train on ``dataset`` (column ``text``) and keep the last step, or the one that ``evaluator`` scores best.
+    """Train on ``dataset`` (column ``text``) and keep the last step, or the best one by ``evaluator``.
 
     Args:
         recipe: all settings.
         dataset: the training sentences.
         evaluator: scores a model by its ``primary_metric``.
-        folder: the run folder, checked.
-        resume: go on from the last whole checkpoint.
+        folder: the run folder.
+        resume: continue from the last whole checkpoint.
         corpus: facts about the corpus for the record; ``fingerprint`` identifies the text.
-        quiet: no progress bar.
+        quiet: hide progress bars.
     """
-    corpus = {"fingerprint": "", **(corpus or {})}
-    # All that can be wrong with the settings is found out before anything is written.
+    # Wrong settings are refused before anything is written.
     check_launcher()
     check_batches(recipe, len(dataset))
-    with ExitStack() as held:
-        first_process_does(lambda: held.enter_context(locked(folder.path)))
-        return _train(recipe, dataset, evaluator, folder, resume, corpus, quiet)
+    facts = {"fingerprint": "", **(corpus or {})}
+    run = _Run(recipe, dataset, evaluator, folder, resume, facts, quiet)
+    with ExitStack() as stack:
+        first_process_does(lambda: stack.enter_context(locked(folder.path)))
+        return run.train() if get_method(recipe.method).trains else run.make()
 
 
-def _train(
-    recipe: Recipe,
-    dataset: Dataset,
-    evaluator: BaseEvaluator,
-    folder: RunFolder,
-    resume: bool,
-    corpus: dict[str, Any],
-    quiet: bool,
-) -> RunResult:
-    metric = f"eval_{evaluator.primary_metric}"
-    method = get_method(recipe.method)
-    if not method.trains:
-        return make_model(recipe, dataset, evaluator, folder, resume, corpus, quiet)
-    arguments = training_arguments(recipe, folder, metric)
-    model = build_model(recipe)
-    fitted = folder.fit if resume and folder.fit.is_dir() else None
-    collator = build_collator(recipe, model, fitted)
-    rows, texts = training_rows(recipe, dataset), texts_of(dataset)
-    check_batches(recipe, len(rows), "sentences" if len(rows) == len(texts) else "pairs")
-    loss = build_loss(recipe, model, texts, fitted)
-    memory = estimate_memory(recipe, model, loss, collator, texts)
-    first_process_does(lambda: check_memory(recipe, memory, model.device))
-    first_process_does(lambda: open_run(folder, recipe, corpus, metric, resume))
-    first_process_does(lambda: score_base(model, evaluator, folder))
-    if has_fit(recipe) and fitted is None:
-        first_process_does(lambda: fit_once(recipe, model, texts, folder.fit, quiet=quiet))
-        collator = build_collator(recipe, model, folder.fit)
-        loss = build_loss(recipe, model, texts, folder.fit)
-    checkpoint = last_checkpoint(folder.checkpoints) if resume else None
-    if checkpoint is not None:
-        load_loss(loss, checkpoint)
-        log(f"Going on from {checkpoint.name}.")
+@dataclass(frozen=True)
+class _Run:
+    recipe: Recipe
+    dataset: Dataset
+    evaluator: BaseEvaluator
+    folder: RunFolder
+    resume: bool
+    corpus: dict[str, Any]
+    quiet: bool
 
-    interrupt = Interrupt()
-    # A card that has examples gets none from the trainer: they would be sentences of the user's.
-    model.model_card_data.widget = [{"text": ""}]
-    trainer = ContrastiveTrainer(
-        model=model,
-        args=arguments,
-        train_dataset=rows,
-        loss=loss,
-        evaluator=evaluator,
-        data_collator=collator,
-        callbacks=[
-            Metrics(folder.metrics_file),
-            Validation(folder.record["base_score"]),
-            Order(),
-            interrupt,
-        ],
-    )
-    model.model_card_data.widget = []
-    # The trainer seeds all processes alike; each draws dropout masks of its own.
-    set_seed((recipe.seed + processes().process_index) % 2**32)
-    trainer.remove_callback(PrinterCallback)
-    trainer.remove_callback(ProgressCallback)
-    trainer.add_callback(Guard(trainer))
-    trainer.add_callback(Events(trainer))
-    trainer.add_callback(Epochs(trainer))
-    if recipe.patience and not recipe.keeps_last_step:
-        trainer.add_callback(EarlyStoppingCallback(recipe.patience))
-    if not quiet:
-        trainer.add_callback(Progress(metric))
-    state = trainer_state(checkpoint) if checkpoint is not None else None
-    patience = 0 if recipe.keeps_last_step else recipe.patience
-    if state is None or not is_over(state, patience):
+    @property
+    def metric(self) -> str:
+        """The validation score's name in the log."""
+        return f"eval_{self.evaluator.primary_metric}"
+
+    def train(self) -> RunResult:
+        """The run of a method that trains."""
+        recipe, folder = self.recipe, self.folder
+        args = training_arguments(recipe, folder, self.metric)
+        model = build_model(recipe)
+        rows, texts = training_rows(recipe, self.dataset), texts_of(self.dataset)
+        check_batches(recipe, len(rows), "sentences" if len(rows) == len(texts) else "pairs")
+
+        def build(fit: Path | None) -> tuple[ViewCollator, ContrastiveLoss]:
+            return build_collator(recipe, model, fit), build_loss(recipe, model, texts, fit)
+
+        fit = folder.fit if self.resume and folder.fit.is_dir() else None
+        collator, loss = build(fit)
+        memory = estimate_memory(recipe, model, loss, collator, texts)
+        first_process_does(lambda: check_memory(recipe, memory, model.device))
+        first_process_does(self.begin)
+        first_process_does(lambda: self.score_base(model))
+        if fit is None and has_fit(recipe):
+            first_process_does(lambda: fit_once(recipe, model, texts, folder.fit, quiet=self.quiet))
+            collator, loss = build(folder.fit)
+        state = self.train_steps(args, model, rows, collator, loss)
+        return self.finish(model, loss, state)
+
+    def begin(self) -> None:
+        """Start the run, or make sure that it is the same one and clear what a kill left behind."""
+        self.folder.check(self.resume)
+        if self.resume:
+            self.folder.check_same(self.recipe, self.corpus["fingerprint"], self.metric)
+            remove_half_written(self.folder.checkpoints)
+        else:
+            self.folder.create(self.recipe, self.corpus)
+
+    def score_base(self, model: SentenceTransformer) -> None:
+        """Validate step 0, unless the run already has."""
+        folder = self.folder
+        if "base_score" in folder.record:
+            return
+        scores = self.evaluator(model)
+        score = scores[self.evaluator.primary_metric]
+        folder.metrics_file.unlink(missing_ok=True)
+        write_metrics(folder.metrics_file, 0, {f"eval_{k}": v for k, v in scores.items()})
+        folder.note(metric=self.metric, base_score=score)
+        log(f"step 0: {self.evaluator.primary_metric} {score:.4f}  (the base)")
+
+    def train_steps(
+        self,
+        args: SentenceTransformerTrainingArguments,
+        model: SentenceTransformer,
+        rows: Dataset,
+        collator: ViewCollator,
+        loss: ContrastiveLoss,
+    ) -> TrainerState:
+        """Train from the start or the last checkpoint; returns the trainer's state at the end."""
+        recipe, folder = self.recipe, self.folder
+        checkpoint = last_checkpoint(folder.checkpoints) if self.resume else None
+        if checkpoint is not None:
+            load_loss(loss, checkpoint)
+            log(f"Resuming from {checkpoint.name}.")
+        interrupt = Interrupt()
+        # The trainer adds the user's sentences to a model card without examples.
+        model.model_card_data.widget = [{"text": ""}]
+        trainer = ContrastiveTrainer(
+            model=model,
+            args=args,
+            train_dataset=rows,
+            loss=loss,
+            evaluator=self.evaluator,
+            data_collator=collator,
+            callbacks=[
+                Metrics(folder.metrics_file),
+                Baseline(folder.record["base_score"]),
+                Order(),
+                interrupt,
+            ],
+        )
+        # The trainer seeds all processes alike, but each must draw its own dropout masks.
+        set_seed((recipe.seed + processes().process_index) % 2**32)
+        trainer.remove_callback(PrinterCallback)
+        trainer.remove_callback(ProgressCallback)
+        for callback in (Guard, Events, Epochs):
+            trainer.add_callback(callback(trainer))
+        patience = 0 if recipe.keeps_last_step else recipe.patience
+        if patience:
+            trainer.add_callback(EarlyStoppingCallback(patience))
+        if not self.quiet:
+            trainer.add_callback(Progress(self.metric))
+        if checkpoint is not None and is_over(state := trainer_state(checkpoint), patience):
+            return state
         with wrap_os_errors(folder.path), memory_errors(recipe), interrupt:
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-        state = trainer.state
-    if interrupt.asked:
-        raise Interrupted(f"stopped at step {state.global_step}, which is saved")
-    return finish(recipe, model, loss, state, evaluator, folder)
+        if interrupt.requested:
+            raise Interrupted(f"stopped at step {trainer.state.global_step}, which is saved")
+        return trainer.state
 
+    def finish(
+        self, model: SentenceTransformer, loss: ContrastiveLoss, state: TrainerState
+    ) -> RunResult:
+        """Save the final model without its training modules, and the results, in the first process."""
+        facts = loss.summary()
+        metric = self.folder.record["metric"]
+        score, step = state.best_metric or 0.0, state.best_global_step or 0
+        if self.recipe.keeps_last_step:  # which is always validated
+            validations = [line[metric] for line in state.log_history if metric in line]
+            score, step = float(validations[-1]), state.global_step
+        result = RunResult(
+            metric=metric.removeprefix("eval_"),
+            base_score=self.folder.record["base_score"],
+            best_score=score,
+            best_step=step,
+            steps=state.global_step,
+            clustering_started_at=facts.pop("clustering_started_at", None),
+            facts=facts,
+        )
+        if not processes().is_main_process:
+            return result
+        harm = result.harm if self.recipe.keeps_last_step else None
+        for warning in (*loss.warnings(), *([harm] if harm else [])):
+            log(warning)
+        if step == 0:
+            log(
+                f"Nothing beat the base ({result.metric} {score:.4f} at step 0). The final model is the "
+                "one that this run started from."
+            )
+            model = build_model(self.recipe)
+        else:
+            load_weights(model, self.folder.checkpoints / f"checkpoint-{step}")
+        saved = self.save(without_training_modules(model), result, loss)
+        # A rank measure moves in steps, and half precision validates with less exact embeddings than
+        # those of the saved model. The trained model is kept in any case.
+        slack = 1e-3 if self.recipe.precision == "fp32" else 0.02
+        if not math.isclose(saved, score, rel_tol=0, abs_tol=slack):
+            log(
+                f"Warning: the saved model scores {saved:.4f}, but scored {score:.4f} when it was "
+                f"validated at step {step}."
+            )
+        return result
 
-def check_batches(recipe: Recipe, rows: int, unit: str = "sentences") -> None:
-    """Refuse a corpus that does not fill a batch, or a batch that the processes cannot share."""
-    if not get_method(recipe.method).trains:
-        return
-    if rows < recipe.batch_size:
-        raise UserError(
-            f"the corpus has {rows} {unit} for training, fewer than batch_size = "
-            f"{recipe.batch_size}: lower batch_size or add text."
-        )
-    if recipe.batch_size % processes().num_processes:
-        raise UserError(
-            f"batch_size = {recipe.batch_size} cannot be shared by {processes().num_processes} "
-            "processes."
-        )
+    def make(self) -> RunResult:
+        """The run of a method that makes its model without training."""
+        recipe, folder = self.recipe, self.folder
+        if processes().num_processes > 1:
+            raise UserError(f"method {recipe.method} does not train. Run it in one process.")
+        folder.check(self.resume)
+        if self.resume:  # before the work
+            folder.check_same(recipe, self.corpus["fingerprint"], self.metric)
+        method, started = get_method(recipe.method), make_record()["date"]
+        set_seed(recipe.seed)
+        model = method.encoder(recipe, resolve_base(recipe.base))
+        # Unless it keeps its steps, what a method refuses leaves nothing behind.
+        if method.keeps_steps:
+            self.begin()
+        context = build_context(recipe, model, texts_of(self.dataset), folder.fit)
+        documents = documents_of(self.dataset)
+        made = method.make(replace(context, documents=documents, quiet=self.quiet))
+        if not method.keeps_steps:
+            self.begin()
+        folder.note(date=started)
+        self.score_base(model)
+        name, before = self.evaluator.primary_metric, folder.record["base_score"]
+        score = float(self.evaluator(made)[name])
+        result = RunResult(name, before, score, best_step=0, steps=0)
+        self.save(made, result)
+        shutil.rmtree(folder.fit, ignore_errors=True)
+        return result
+
+    def save(
+        self, model: SentenceTransformer, result: RunResult, loss: ContrastiveLoss | None = None
+    ) -> float:
+        """Write the final model and the results; returns the model's score."""
+        folder = self.folder
+        score = float(self.evaluator(model)[self.evaluator.primary_metric])
+        with atomic_folder(folder.model) as temporary:
+            model.save_pretrained(str(temporary), create_model_card=False)
+            write_run_card(temporary, model, self.recipe, result, folder.record, loss)
+        values = asdict(result)
+        if not result.facts:
+            del values["facts"]
+        for file in (folder.recipe_file, folder.run_file, folder.metrics_file):
+            flush(file)
+        write_json(folder.results_file, values, durable=True)
+        shutil.rmtree(folder.checkpoints / "eval", ignore_errors=True)
+        return score
