@@ -22,7 +22,6 @@ from clusterns.training.build import training_rows
 from clusterns.training.recipe import load_recipe, recipe_names
 from tests.helpers.texts import WORDS
 
-READING = CorpusSettings().model_dump()
 SMALL = {"batch_size": 16, "clusters": 4, "max_steps": 2, "eval_steps": 2}
 
 
@@ -55,22 +54,30 @@ def test_a_call_trains_as_the_command_does(
         train(tmp_path / "elsewhere.txt", tmp_path / "run")
 
 
-def test_a_resumed_run_reads_its_text_as_it_began(tmp_path: Path, tiny_bert: Path) -> None:
+def test_whole_documents_are_held_out_and_a_resumed_run_reads_its_text_as_it_began(
+    tmp_path: Path, tiny_bert: Path
+) -> None:
     table, output = tmp_path / "a.csv", tmp_path / "run"
-    rows = [f"{n // 4},words {n} of page {n // 4},other {n}" for n in range(200)]
+    rows = [f"{n // 4},word {n} in document {n // 4},other {n}" for n in range(200)]
     table.write_text("page,body,other\n" + "\n".join(rows))
     options = {"column": "body", "document": "page", "min_words": 1}
     begun = plan(table, output, base=tiny_bert, settings=SMALL, **options)
+    training, heldout, facts = begun.text()
+    assert training_rows(load_recipe("default"), training).column_names == ["text"]
+    pages = [{text.split()[-1] for text in texts["text"]} for texts in (training, heldout)]
+    assert not pages[0] & pages[1]
+    assert (len(training), len(heldout), len(pages[1])) == (180, 20, 5)
+
     assert begun.folder is not None
-    _, _, facts = begun.text()
     begun.folder.create(begun.recipe, facts)
     recipe = begun.folder.recipe_file
     written = yaml.safe_load(recipe.read_text())
     older = {key: value for key, value in written.items() if key not in CorpusSettings.model_fields}
+    reading = {"sources": [str(table)], **CorpusSettings().model_dump(), **options}
     for values in (written, older):
         recipe.write_text(yaml.safe_dump(values))
         resumed = plan((), output, resume=True)
-        assert resumed.reading == begun.reading == {"sources": [str(table)], **READING, **options}
+        assert resumed.reading == facts["reading"] == reading
         begun.folder.check_same(resumed.recipe, facts["fingerprint"])
         other = plan((), output, resume=True, column="other")
         with pytest.raises(UserError, match="column = 'other' differs"):
@@ -89,30 +96,22 @@ def test_the_example_in_the_documentation_runs(
     assert names["model"].encode("a river").ndim == 1
 
 
-def test_the_defaults_are_the_same_with_the_hub_in_reach_and_without(
+def test_the_defaults_need_neither_the_hub_nor_a_folder_of_their_name(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing asks the network where neither base nor pairs are named."""
-
     def connected(*arguments: Any, **options: Any) -> None:
         raise AssertionError("the Hub was asked")
 
     for name in ("file_exists", "hf_hub_download", "HfApi"):
         monkeypatch.setattr(f"huggingface_hub.{name}", connected)
     monkeypatch.delenv("HF_HUB_OFFLINE")
-    found = plan(corpus, tmp_path / "run")
-    assert (found.recipe.base, found.recipe.dev) == ("minibert", "none")
-    assert scored_pairs(found.recipe.dev) is None
-
-
-def test_a_folder_with_the_name_of_a_keyword_is_not_taken_for_it(
-    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "minibert").mkdir()
     (tmp_path / "stsb").write_text("x")
-    recipe = plan(corpus, tmp_path / "run", dev="stsb").recipe
-    assert (recipe.base, recipe.dev) == ("minibert", "stsb")
+    for dev, chosen in ((None, "none"), ("stsb", "stsb")):
+        recipe = plan(corpus, tmp_path / "run", dev=dev).recipe
+        assert (recipe.base, recipe.dev) == ("minibert", chosen)
+    assert scored_pairs("none") is None
 
 
 def test_where_no_base_is_named_a_larger_one_is_and_its_cost(
@@ -140,19 +139,6 @@ def test_published_recipes_are_validated_on_stsb_and_say_so_where_it_is_missing(
     with pytest.raises(UserError, match="STS-B dev.*CLUSTERNS_DATA.*--dev label-free"):
         train(corpus, tmp_path / "run", recipe="simcse-bert-base", base="minibert", quiet=True)
     assert not (tmp_path / "run").exists()
-
-
-def test_whole_documents_are_kept_out_and_are_no_input(tmp_path: Path, tiny_bert: Path) -> None:
-    table = tmp_path / "a.csv"
-    rows = [f"{number // 4},word {number} in document {number // 4}" for number in range(200)]
-    table.write_text("page,text\n" + "\n".join(rows))
-    found = plan(table, base=tiny_bert, document="page", settings=SMALL)
-    training, heldout, facts = found.text()
-    assert training_rows(load_recipe("default"), training).column_names == ["text"]
-    pages = [{text.split()[-1] for text in texts["text"]} for texts in (training, heldout)]
-    assert not pages[0] & pages[1]
-    assert (len(training), len(heldout), len(pages[1])) == (180, 20, 5)
-    assert facts["reading"]["document"] == "page"
 
 
 def test_what_a_bare_call_takes(corpus: Path) -> None:
@@ -243,27 +229,26 @@ def test_a_run_on_documents_resumes_to_the_same_weights(tmp_path: Path, tiny_ber
         assert all(one[key].tobytes() == other[key].tobytes() for key in one)
 
 
-def test_pairs_must_fill_a_batch(tmp_path: Path, tiny_bert: Path) -> None:
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        (None, "positives = document pairs .* set positives=crop"),
+        ("line", "positives = document pairs .* set positives=crop"),
+        ("paragraph", "13 pairs for training, fewer than batch_size = 16"),
+    ],
+)
+def test_positives_of_documents_need_documents_and_fill_a_batch(
+    document: str | None, message: str, tmp_path: Path, tiny_bert: Path
+) -> None:
     text = tmp_path / "pages.txt"
     pages = [
         f"river town king song law {i}\nmusic cell planet engine winter {i}" for i in range(14)
     ]
     text.write_text("\n\n".join(pages))
     settings = {**SMALL, "positives": "document"}
-    with pytest.raises(UserError, match="13 pairs for training, fewer than batch_size = 16"):
-        train(text, tmp_path / "run", base=tiny_bert, settings=settings, document="paragraph")
+    with pytest.raises(UserError, match=message):
+        train(text, tmp_path / "run", base=tiny_bert, settings=settings, document=document)
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize("document", [None, "line"])
-def test_positives_of_documents_need_documents(
-    document: str | None, corpus: Path, tmp_path: Path, tiny_bert: Path
-) -> None:
-    settings = {**SMALL, "positives": "document"}
-    output = tmp_path / "run"
-    with pytest.raises(UserError, match="positives = document pairs .* set positives=crop"):
-        train(corpus, output, base=tiny_bert, settings=settings, document=document, quiet=True)
-    assert not output.exists()
 
 
 def test_pairs_with_columns_are_found_again_from_anywhere(

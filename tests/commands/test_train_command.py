@@ -234,15 +234,6 @@ def test_what_is_wrong_is_said_before_anything_heavy_is_loaded(
     assert not (tmp_path / "run").exists()
 
 
-def test_published_recipes_need_sts_b(corpus: Path, tmp_path: Path) -> None:
-    code, _, err = run_cli(
-        "train", corpus, "--output", tmp_path / "run", "--recipe", "simcse-bert-base", "--base", "minibert",
-    )  # fmt: skip
-    assert code == 2
-    assert "to be validated on STS-B dev" in err
-    assert not (tmp_path / "run").exists()
-
-
 def test_a_broken_base_is_one_sentence(corpus: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.mkdir()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from importlib.resources import files
+from typing import Any
 
 import numpy as np
 import torch
@@ -59,16 +60,12 @@ class DocstringBenchmark:
         # A question may find functions and classes of the packages that hold the answers.
         answers = {name for names in QUERIES.values() for name in names}
         packages = {name.partition(".")[0] for name in answers}
-        self.candidates = objects.filter(
-            lambda row: (
-                row["name"] in answers
-                or (
-                    row["package"] in packages
-                    and row["kind"] in {"function", "class"}
-                    and row["name"].count(".") <= 2
-                )
-            )
-        )
+
+        def is_candidate(row: dict[str, Any]) -> bool:
+            is_main = row["kind"] in {"function", "class"} and row["name"].count(".") <= 2
+            return row["name"] in answers or (is_main and row["package"] in packages)
+
+        self.candidates = objects.filter(is_candidate)
         known = set(self.candidates["name"])
         self.queries = {q: names for q, names in QUERIES.items() if known.intersection(names)}
 

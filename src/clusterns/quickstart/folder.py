@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 from clusterns.errors import UserError
@@ -27,9 +26,8 @@ def check_folder(output: Path, overwrite: bool) -> None:
     if not overwrite:
         raise UserError(f"{output} holds a quickstart. Add --overwrite to replace it.")
     for path in (output, output / SIMCSE):
-        own = {entry.name for entry in _made(path)}
         for entry in path.iterdir() if path.is_dir() else ():
-            if entry.name not in own:
+            if not _is_own(entry):
                 raise UserError(
                     f"{entry} was not made by the quickstart, and --overwrite removes nothing else. Move it away, "
                     "or name another folder with --output."
@@ -41,15 +39,15 @@ def remove_earlier(output: Path) -> None:
     with locked(output), wrap_os_errors(output):
         check_folder(output, overwrite=True)
         # The record last: what a kill leaves is still known to be a quickstart.
-        for entry in sorted(_made(output), key=lambda path: path == RunFolder(output).run_file):
+        for entry in sorted(output.iterdir(), key=lambda path: path == RunFolder(output).run_file):
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry)
             elif entry.name != LOCK_INSIDE:
                 entry.unlink(missing_ok=True)
 
 
-def _made(path: Path) -> Iterator[Path]:
-    """What a quickstart may have made in its folder, or in SimCSE's inside it."""
-    entries = [*RunFolder(path).entries, *(path / name for name in (SIMCSE, SCORES, INDEX))]
-    yield from (*entries, *map(lock_file, entries), path / LOCK_INSIDE)
-    yield from filter(is_partial, path.iterdir() if path.is_dir() else ())
+def _is_own(entry: Path) -> bool:
+    """Whether a quickstart may have made this entry of its folder, or of SimCSE's inside it."""
+    names = {each.name for each in RunFolder(entry.parent).entries} | {SIMCSE, SCORES, INDEX}
+    locks = {lock_file(entry.parent / name).name for name in names}
+    return entry.name in {*names, *locks, LOCK_INSIDE} or is_partial(entry)
