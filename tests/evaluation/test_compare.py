@@ -1,7 +1,10 @@
+"""Differences between models: over examples, over queries, and what cannot be compared."""
+
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import t
 
 from clusterns.errors import UserError
 from clusterns.evaluation import compare
@@ -16,6 +19,7 @@ from clusterns.evaluation.compare import (
 )
 from clusterns.evaluation.datasets import ScoredPairs
 from clusterns.evaluation.results import Results, SetResult, SuiteResult
+from clusterns.evaluation.tables import results_tables
 
 RANDOM = np.random.default_rng(0)
 TRANSFER = AVERAGED["transfer"]
@@ -42,16 +46,15 @@ def differences(*models: Results, **more: object) -> dict[tuple[str, ...], Diffe
     return {(one.suite, one.name, one.first, one.second): one for one in found.differences}
 
 
-def test_clear_differences_are_significant_and_slight_ones_are_not() -> None:
+def test_clear_differences_exclude_zero_and_slight_ones_do_not() -> None:
     found = differences(
         model("clear", 1, 0.9), model("noisy one", 4, 0.6), model("noisy two2", 4, 0.6)
     )
     for suite, name in (("sts", "STS12"), ("transfer", "MR")):
         one = found[suite, name, "clear", "noisy one"]
-        assert one.significant
+        assert one.excludes_zero
         assert 10 < one.low < one.points < one.high
-        assert one.p <= one.adjusted < 0.01
-        assert not found[suite, name, "noisy one", "noisy two2"].significant
+        assert not found[suite, name, "noisy one", "noisy two2"].excludes_zero
 
 
 def with_twins(one: Results, count: int) -> Results:
@@ -81,28 +84,31 @@ def test_sets_of_equal_size_share_no_resamples() -> None:
 
 
 def test_a_set_has_the_same_resamples_whatever_is_beside_it() -> None:
-    alone = differences(model("a", 1, 0.9), model("b2", 4, 0.6), n_resamples=500)
-    beside = differences(
-        with_twins(model("a", 1, 0.9), 2), with_twins(model("b2", 4, 0.6), 2), n_resamples=500
-    )
-    key = ("transfer", "MR", "a", "b2")
-    assert (alone[key].low, alone[key].high) == (beside[key].low, beside[key].high)
-    other = differences(model("a", 1, 0.9), model("b2", 4, 0.6), n_resamples=500, seed=1)
-    assert other[key].low != alone[key].low
+    def width(models: list[Results], **more: int) -> float:
+        one = differences(*models, n_resamples=500, **more)["transfer", "MR", "a", "b2"]
+        return one.high - one.low
+
+    two = [model("a", 1, 0.9), model("b2", 4, 0.6)]
+    alone, other = width(two), width(two, seed=1)
+    beside = width([with_twins(each, 2) for each in two])
+    quantiles = t(499).ppf([1 - 0.05 / 6, 1 - 0.05 / 4])  # of three and of two intervals
+    assert beside / alone == pytest.approx(quantiles[0] / quantiles[1])
+    assert other != alone
 
 
-def test_many_comparisons_of_equal_models_call_nothing_significant() -> None:
-    """Twenty models without any difference: 190 comparisons, of which 5 % would be 'found'."""
+def test_intervals_of_many_comparisons_hold_together() -> None:
+    """Twenty models without any difference: 190 comparisons, of which 5 % would be 'found' alone."""
     random = np.random.default_rng(12)
     models = []
     for number in range(20):
         suites = {"transfer": SuiteResult({"MR": SetResult(0, "accuracy", 60, 0, digest="mr")})}
-        items = {"transfer/MR": random.random(60) < 0.7}
-        models.append(Results(f"m{number}", suites=suites, predictions=items))
-    found = find_differences(models, {})
-    assert len(found.differences) == 190
-    assert sum(one.p <= 0.05 for one in found.differences) > 1
-    assert not any(one.significant for one in found.differences)
+        predictions = {"transfer/MR": random.random(60) < 0.7}
+        models.append(Results(f"m{number}", suites=suites, predictions=predictions))
+    found = find_differences(models, {}).differences
+    assert len(found) == 190
+    assert not any(one.excludes_zero for one in found)
+    pairs = [find_differences([models[0], each], {}).differences[0] for each in models[1:]]
+    assert pairs[0].high - pairs[0].low < 0.7 * (found[0].high - found[0].low)
 
 
 def test_the_cost_does_not_grow_with_the_number_of_comparisons(
@@ -118,7 +124,7 @@ def test_the_cost_does_not_grow_with_the_number_of_comparisons(
 
         return counted
 
-    monkeypatch.setattr(compare, "accuracy_measure", measure)
+    monkeypatch.setattr(compare, "mean_measure", measure)
     models = [model(str(number), 1, 0.9) for number in range(20)]
     found = find_differences(models, {})
     assert len(found.differences) == 190
@@ -126,7 +132,9 @@ def test_the_cost_does_not_grow_with_the_number_of_comparisons(
 
 
 def test_too_few_resamples_are_refused() -> None:
-    with pytest.raises(UserError, match="--rounds 99: a standard error needs at least 100"):
+    with pytest.raises(
+        UserError, match="99 resamples are too few: a standard error needs at least 100"
+    ):
         differences(model("a", 1, 0.9), model("b2", 4, 0.6), n_resamples=99)
 
 
@@ -188,16 +196,16 @@ def test_what_is_not_tested_is_said_with_the_reason() -> None:
             {"AG": SetResult(0, "clustering accuracy", 8, 0, digest="ag")}
         )
     assert find_differences(models, {}).notes == [
-        "Not tested: STS12 (the models were evaluated on different examples).",
-        "Not tested: AG (there are no per-example predictions).",
+        "Not compared: STS12 (the models were evaluated on different examples).",
+        "Not compared: AG (there are no per-example predictions).",
     ]
     models[1] = model("b", 1, 0.9)
     one = {"sts/STS12": Gold(GOLD, np.zeros(400, int))}
     assert find_differences(models, one).notes == [
-        "Not tested: STS12 (all of its pairs are connected by shared sentences)."
+        "Not compared: STS12 (all of its pairs are connected by shared sentences)."
     ]
     assert find_differences(models, {}).notes == [
-        "Not tested: STS12 (the gold scores were not found (--data), or are not those of the models)."
+        "Not compared: STS12 (the gold scores were not found (--data), or are not those of the models)."
     ]
 
 
@@ -213,21 +221,57 @@ def test_a_set_from_the_hub_is_looked_for_by_its_name() -> None:
     assert (asked, list(gold)) == (["STS12"], ["sts/STS12 (Hub)"])
 
 
-def test_table_says_where_a_difference_is_significant() -> None:
+def test_table_shows_intervals_and_that_it_cannot_speak_about_methods() -> None:
     models = [model("clear", 1, 0.6), model("noisy one", 4, 0.6)]
     table = difference_table(find_differences(models, {"sts/STS12": STS12}))
     rows = dict(table.rows)
-    average, interval, p, significant, rest = rows["sts: clear over noisy one"]
-    assert str(significant).startswith("STS12 +")
-    assert rest == ""
-    assert p == "< 0.001"
-    assert str(interval).startswith("+")
-    assert str(average).startswith("+")
-    assert rows["transfer: clear over noisy one"][3] == ""
-    assert "Holm's method for all 2 comparisons" in table.notes[1]
-
-
-def test_table_says_that_it_cannot_speak_about_methods() -> None:
-    table = difference_table(find_differences([model("a", 1, 0.6), model("b2", 4, 0.6)], {}))
+    average, interval, excludes, includes = map(str, rows["sts: clear over noisy one"])
+    assert excludes == f"STS12 {float(average):+.1f} ({excludes.partition('(')[2]}"
+    assert " to +" in interval
+    assert includes == ""
+    assert rows["transfer: clear over noisy one"][2] == ""
+    assert str(rows["transfer: clear over noisy one"][3]).startswith("MR ")
     assert "not between methods" in table.title
-    assert "ignore variance across training seeds" in table.notes[0]
+    assert "do not show that one method is better" in table.notes[0]
+    assert "pairs that share a sentence are drawn together" in table.notes[1]
+    assert "any of the 2 misses" in table.notes[1]
+
+
+def searched(name: str, **scores: float) -> Results:
+    """A model on two collections, with a mean nDCG for each way of searching."""
+    sets, predictions = {}, {}
+    for variant, score in scores.items():
+        for collection in ("cran", "cisi"):
+            label = f"{collection} ({variant})"
+            random = np.random.default_rng(len(predictions))
+            predictions[f"retrieval/{label}"] = (score + random.normal(0, 0.1, 200)).clip(0, 1)
+            sets[label] = SetResult(
+                100 * score, "nDCG@10", 200, 0, digest=collection, name=collection, variant=variant,
+                details={"mrr@10": 50.0, "recall@100": 60.0},
+            )  # fmt: skip
+    return Results(name, suites={"retrieval": SuiteResult(sets)}, predictions=predictions)
+
+
+def test_ways_of_searching_are_compared_over_queries_also_of_one_model() -> None:
+    one = searched("a", vectors=0.4, words=0.41, both=0.5)
+    found = find_differences([one], {}).differences
+    rows = {(each.name, each.first, each.second): each for each in found}
+    both = rows["cran", "a (vectors)", "a (both)"]
+    assert (both.suite, both.excludes_zero, round(both.points)) == ("retrieval", True, -10)
+    assert not rows["cisi", "a (vectors)", "words (BM25)"].excludes_zero
+    mean = rows["Avg.", "a (vectors)", "a (both)"]
+    assert mean.high - mean.low < both.high - both.low
+    two = find_differences([one, searched("b", vectors=0.3, words=0.41, both=0.5)], {})
+    named = {name for each in two.differences for name in (each.first, each.second)}
+    assert named == {"a (vectors)", "words (BM25)", "a (both)", "b (vectors)", "b (both)"}
+    assert two.notes == []
+
+
+def test_tables_of_retrieval_have_a_row_for_each_way_of_searching() -> None:
+    ndcg, mrr, recall = results_tables([searched("a", vectors=0.4, words=0.41, both=0.5)])
+    assert dict(ndcg.rows)["a (both)"] == [50, 50, 50]
+    assert ndcg.columns == ["cran", "cisi", "Avg."]
+    assert [table.title for table in (mrr, recall)] == [
+        "Retrieval (MRR@10 x100)", "Retrieval (recall@100 x100)"
+    ]  # fmt: skip
+    assert dict(recall.rows)["words (BM25)"] == [60, 60, 60]

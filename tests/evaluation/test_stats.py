@@ -6,12 +6,12 @@ from scipy.stats import binomtest, spearmanr, ttest_rel
 
 from clusterns.evaluation.datasets import ScoredPairs
 from clusterns.evaluation.stats import (
-    accuracy_measure,
     bootstrap,
     enough_rounds,
     generator,
     holm,
-    interval_and_p,
+    interval,
+    mean_measure,
     spearman_measure,
     two_sided_p,
 )
@@ -48,7 +48,7 @@ def test_every_set_and_seed_has_a_generator_of_its_own() -> None:
 def test_interval_of_an_accuracy_is_the_binomial_one() -> None:
     right = np.zeros((1000, 1))
     right[:600] = 1
-    sample = bootstrap(accuracy_measure(right), 1000, 2000, generator(0, "a"))
+    sample = bootstrap(mean_measure(right), 1000, 2000, generator(0, "a"))
     assert sample[0, 0] == 60
     assert sample[1:, 0].std() == pytest.approx(100 * np.sqrt(0.6 * 0.4 / 1000), rel=0.1)
 
@@ -58,7 +58,7 @@ def test_p_value_is_near_the_exact_one_of_a_paired_test() -> None:
     right = np.zeros((1000, 2))
     right[:60, 0] = 1
     right[60:100, 1] = 1
-    sample = bootstrap(accuracy_measure(right), 1000, 20_000, generator(0, "a"))
+    sample = bootstrap(mean_measure(right), 1000, 20_000, generator(0, "a"))
     exact = binomtest(60, 100).pvalue
     assert two_sided_p(sample[1:, 0] - sample[1:, 1]) == pytest.approx(exact, abs=0.015)
 
@@ -75,17 +75,15 @@ def test_holm_by_hand() -> None:
     assert holm([]) == []
 
 
-def test_p_value_and_interval_follow_from_the_standard_error() -> None:
-    """The same as a paired t-test on a mean."""
+def test_interval_is_that_of_a_paired_t_test_on_a_mean() -> None:
     right = (np.random.default_rng(3).random((200, 2)) < (0.7, 0.6)).astype(float)
-    sample = bootstrap(accuracy_measure(right), 200, 4000, generator(0, "a"))
-    low, high, p = interval_and_p(sample[:, 0] - sample[:, 1], 200)
+    sample = bootstrap(mean_measure(right), 200, 4000, generator(0, "a"))
+    gaps = sample[:, 0] - sample[:, 1]
     exact = ttest_rel(*(100 * right.T))
-    assert (low, high) == pytest.approx(tuple(exact.confidence_interval()), rel=0.1, abs=0.5)
-    assert p == pytest.approx(exact.pvalue, abs=0.015)
-    assert (p < 0.05) == (low > 0 or high < 0)
-    assert interval_and_p(np.zeros(101), 200) == (0, 0, 1)
-    assert interval_and_p(np.full(101, 5.0), 200) == (5, 5, pytest.approx(2 / 101))
+    for comparisons in (1, 20):
+        expected = tuple(exact.confidence_interval(1 - 0.05 / comparisons))
+        assert interval(gaps, 200, comparisons) == pytest.approx(expected, rel=0.1, abs=0.5)
+    assert interval(np.zeros(101), 200) == (0, 0)
 
 
 def test_clusters_are_drawn_whole() -> None:

@@ -1,4 +1,4 @@
-"""Which differences between models are significant: a paired bootstrap over the examples of each set."""
+"""How models differ: a paired bootstrap over the examples of each set, with intervals that hold together."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import numpy as np
 
 from clusterns.console import bar
 from clusterns.errors import UserError
-from clusterns.evaluation.catalog import AVERAGED, MissingData
+from clusterns.evaluation.catalog import MissingData
 from clusterns.evaluation.datasets import ScoredPairs
-from clusterns.evaluation.results import Results, SetResult
+from clusterns.evaluation.results import Results, SetResult, averaged_sets, searches
 from clusterns.evaluation.stats import (
     LEVEL,
     N_RESAMPLES,
     Clusters,
     Floats,
-    accuracy_measure,
     bootstrap,
     generator,
-    holm,
-    interval_and_p,
+    interval,
+    mean_measure,
     spearman_measure,
 )
 from clusterns.evaluation.tables import AVERAGE
 from clusterns.tables import Table
 
-FEWEST_RESAMPLES = 100
+MIN_RESAMPLES = 100
+SPEARMAN = "Spearman"
 
 
 class Gold(NamedTuple):
@@ -43,9 +43,8 @@ class Gold(NamedTuple):
 class Difference:
     """How much better ``first`` is than ``second``, in points.
 
-    The 95 % interval and the p-value of no difference are over the examples of the set. They hold
-    for these two models and ignore variance across training seeds. ``adjusted`` is the p-value
-    adjusted for all comparisons that were made with it.
+    The interval is over the examples of the set. It holds for these two models, whose training seeds it
+    ignores, and together with the intervals of all comparisons that were made with it.
     """
 
     suite: str
@@ -55,22 +54,20 @@ class Difference:
     points: float
     low: float
     high: float
-    p: float
-    adjusted: float
 
     @property
-    def significant(self) -> bool:
-        """Whether no difference is rejected at 5 %, all comparisons taken together."""
-        return self.adjusted <= LEVEL
+    def excludes_zero(self) -> bool:
+        """Whether the interval leaves no difference out."""
+        return self.low > 0 or self.high < 0
 
     def plain(self) -> dict[str, Any]:
         """As it goes to JSON."""
-        return asdict(self) | {"significant": self.significant}
+        return asdict(self) | {"excludes_zero": self.excludes_zero}
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """All differences that were tested together, and why other sets were not tested."""
+    """All differences that were estimated together, and why other sets were not compared."""
 
     differences: list[Difference]
     n_resamples: int
@@ -86,80 +83,110 @@ def find_differences(
 ) -> Comparison:
     """Compare every two models on every set that all have predictions for, and on the averages.
 
+    The ways of searching a collection are compared like models. All models are measured on each resample
+    at once, so the cost grows with their number, not with that of the comparisons.
+
     Args:
         models: with their predictions.
         gold: the gold scores of sets of pairs, by the key of the predictions (``sts/STS12``).
-        n_resamples: of the bootstrap. The cost grows with it and with the number of models.
+        n_resamples: of the bootstrap.
         seed: of the resampling.
         progress: whether to draw a bar.
     """
-    if n_resamples < FEWEST_RESAMPLES:
+    if n_resamples < MIN_RESAMPLES:
         raise UserError(
-            f"--rounds {n_resamples}: a standard error needs at least {FEWEST_RESAMPLES} resamples."
+            f"{n_resamples} resamples are too few: a standard error needs at least {MIN_RESAMPLES}."
         )
-    keys = [
-        key
-        for key in comparable(models)
-        if key.startswith("transfer/") or (key in gold and gold[key].clusters.max() > 0)
+    tests: list[tuple[str, str, str, str, Floats, int]] = []
+    tested = []
+    for group in (models, searches(models)):
+        keys = [
+            key
+            for key in comparable(group)
+            if not _why_not(group[0], key, gold) and (group is not models or not _is_search(key))
+        ]
+        tested += keys
+        # By suite and set: the scores of all models on every resample, and the number of clusters.
+        samples: dict[str, dict[str, tuple[Floats, int]]] = {}
+        for key in bar(keys, desc="Resample", unit="set", shown=progress):
+            suite, name = key.split("/", 1)
+            found = _resample(group, key, gold.get(key), n_resamples, seed)
+            samples.setdefault(suite, {})[name] = found
+        for suite, sets in samples.items():
+            names = averaged_sets(suite, [*sets])
+            if names:
+                mean = np.mean([sets[name][0] for name in names], axis=0)
+                sets[AVERAGE] = mean, min(sets[name][1] for name in names)
+            for first, second in combinations(range(len(group)), 2):
+                for name, (sample, clusters) in sets.items():
+                    gaps = sample[:, first] - sample[:, second]
+                    tests.append(
+                        (suite, name, group[first].name, group[second].name, gaps, clusters)
+                    )
+    differences = [
+        Difference(
+            suite, name, first, second, float(gaps[0]), *interval(gaps, clusters, len(tests))
+        )
+        for suite, name, first, second, gaps, clusters in tests
     ]
-    # By suite and set: the scores of all models on every resample, and how many clusters there are.
-    samples: dict[str, dict[str, tuple[Floats, int]]] = {}
-    for key in bar(keys, desc="Resample", unit="set", shown=progress):
-        predictions = np.column_stack(
-            [model.predictions[key].astype(np.float64) for model in models]
-        )
-        examples, clusters = len(predictions), None
-        measure = accuracy_measure(predictions)
-        if key in gold:
-            measure, clusters = spearman_measure(predictions, gold[key].scores), gold[key].clusters
-        count = examples if clusters is None else int(clusters.max()) + 1
-        found = bootstrap(measure, examples, n_resamples, generator(seed, key), clusters)
-        suite, name = key.split("/", 1)
-        samples.setdefault(suite, {})[name] = found, count
-    for suite, sets in samples.items():
-        names = AVERAGED.get(suite, ())
-        if names and set(names) <= sets.keys():
-            mean = np.mean([sets[name][0] for name in names], axis=0)
-            sets[AVERAGE] = mean, min(sets[name][1] for name in names)
-    tests = []
-    for suite, sets in samples.items():
-        for first, second in combinations(range(len(models)), 2):
-            names = models[first].name, models[second].name
-            for name, (sample, count) in sets.items():
-                gaps = sample[:, first] - sample[:, second]
-                tests.append((suite, name, *names, float(gaps[0]), *interval_and_p(gaps, count)))
-    adjusted = holm([test[-1] for test in tests])
-    differences = [Difference(*test, p) for test, p in zip(tests, adjusted, strict=True)]
-    return Comparison(differences, n_resamples, _untested(models, gold, keys))
+    return Comparison(differences, n_resamples, _untested(models, gold, tested))
+
+
+def _is_search(key: str) -> bool:
+    return key.startswith("retrieval/")
+
+
+def _resample(
+    models: Sequence[Results], key: str, gold: Gold | None, n_resamples: int, seed: int
+) -> tuple[Floats, int]:
+    """(n_resamples + 1, models) scores, and the number of clusters that were resampled."""
+    predictions = np.column_stack([model.predictions[key].astype(np.float64) for model in models])
+    clusters = np.arange(len(predictions)) if gold is None else gold.clusters
+    measure = (
+        mean_measure(predictions) if gold is None else spearman_measure(predictions, gold.scores)
+    )
+    random = generator(seed, key)
+    sample = bootstrap(measure, len(predictions), n_resamples, random, clusters)
+    return sample, int(clusters.max()) + 1
+
+
+def _why_not(model: Results, key: str, gold: Mapping[str, Gold]) -> str | None:
+    """Why a set with predictions of all models cannot be resampled."""
+    one = _set_in(model, key)
+    if one is None or one.metric != SPEARMAN:
+        return None
+    if key not in gold:
+        return "the gold scores were not found (--data), or are not those of the models"
+    if gold[key].clusters.max() == 0:
+        return "all of its pairs are connected by shared sentences"
+    return None
 
 
 def _untested(
     models: Sequence[Results], gold: Mapping[str, Gold], tested: Sequence[str]
 ) -> list[str]:
-    """Why sets that all models were evaluated on are not tested."""
+    """Why sets that all models were evaluated on are not compared."""
     first, *others = models
     reasons: dict[str, list[str]] = {}
     for suite, result in first.suites.items():
-        for name, one in result.sets.items():
-            key = f"{suite}/{name}"
+        for label, one in result.sets.items():
+            key = f"{suite}/{label}"
             digests = {digest_in(model, key) for model in others}
-            if not others or key in tested or None in digests:
+            if not others or {key, f"{suite}/{one.name}"} & {*tested} or None in digests:
                 continue
             if digests != {one.digest}:
                 reason = "the models were evaluated on different examples"
             elif not all(key in model.predictions for model in models):
                 reason = "there are no per-example predictions"
-            elif key in gold:
-                reason = "all of its pairs are connected by shared sentences"
             else:
-                reason = "the gold scores were not found (--data), or are not those of the models"
-            reasons.setdefault(reason, []).append(name)
-    return [f"Not tested: {', '.join(names)} ({reason})." for reason, names in reasons.items()]
+                reason = _why_not(first, key, gold) or ""
+            reasons.setdefault(reason, []).append(label)
+    return [f"Not compared: {', '.join(names)} ({reason})." for reason, names in reasons.items()]
 
 
 def comparable(models: Sequence[Results]) -> list[str]:
     """The keys of the predictions that all models made on the same examples."""
-    first, *others = models
+    first, *others = models or [Results("")]
     found = []
     for suite, result in first.suites.items():
         for name, one in result.sets.items():
@@ -207,31 +234,30 @@ def gold_scores(models: Sequence[Results], find: Callable[[str], ScoredPairs]) -
 
 
 def difference_table(comparison: Comparison) -> Table:
-    """A row for every two models and suite: the average, and where the difference is significant."""
-    columns = ["average", "95 % CI", "p", "significant on", "not significant on"]
+    """A row for every two models and suite: the average, and the sets by whether their interval excludes zero."""
+    columns = ["average", "95 % interval", "interval excludes zero on", "interval includes zero on"]
     table = Table("Differences between these models, not between methods (points)", columns)
     groups: dict[tuple[str, str, str], list[Difference]] = {}
     for one in comparison.differences:
         groups.setdefault((one.suite, one.first, one.second), []).append(one)
     for (suite, first, second), group in groups.items():
-        sets = [one for one in group if one.name != AVERAGE]
-        cells: list[float | str | None] = [None, None, None]
+        cells: list[float | str | None] = [None, None, "", ""]
+        named: dict[bool, list[str]] = {True: [], False: []}
         for one in group:
             if one.name == AVERAGE or len(group) == 1:
-                p = f"{one.adjusted:.3f}" if one.adjusted >= 0.001 else "< 0.001"
-                cells = [f"{one.points:+.2f}", f"{one.low:+.2f} to {one.high:+.2f}", p]
-        for wanted in (True, False):
-            named = [f"{one.name} {one.points:+.1f}" for one in sets if one.significant == wanted]
-            cells.append(", ".join(named))
+                cells[:2] = f"{one.points:+.2f}", f"{one.low:+.2f} to {one.high:+.2f}"
+            if one.name != AVERAGE:
+                shown = f"{one.name} {one.points:+.1f} ({one.low:+.1f} to {one.high:+.1f})"
+                named[one.excludes_zero].append(shown)
+        cells[2:] = ", ".join(named[True]), ", ".join(named[False])
         table.rows.append((f"{suite}: {first} over {second}", cells))
     table.notes += [
         "These are differences between single models. They ignore variance across training seeds, so "
         "they do not show that one method is better than another: train both with several seeds "
         "(`clusterns lab`).",
         f"Paired bootstrap over the examples of each set, {comparison.n_resamples:,} resamples; pairs "
-        "that share a sentence are drawn together. Two-sided p-values from the standard error, "
-        f"adjusted by Holm's method for all {len(comparison.differences)} comparisons; significant at "
-        f"{100 * LEVEL:.0f} %. Each interval is for one comparison.",
+        "that share a sentence are drawn together. The intervals hold together: the chance that any of "
+        f"the {len(comparison.differences)} misses its difference is at most {100 * LEVEL:.0f} % (Bonferroni).",
         *comparison.notes,
     ]
     return table

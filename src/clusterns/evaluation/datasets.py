@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ CLUSTERING_ACCURACY = (
     "clustering accuracy"  # under the best one-to-one match of clusters to classes
 )
 SearchBy = Literal["vectors", "words", "both"]
+SEARCH_BY: tuple[SearchBy, ...] = get_args(SearchBy)
 
 
 def digest_of(texts: Iterable[str], numbers: NDArray[np.generic]) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from clusterns.errors import UserError
 from clusterns.evaluation.catalog import SUITES, EvaluationData, MissingData, missing_message
-from clusterns.evaluation.datasets import EvaluationSet, input_digest
+from clusterns.evaluation.datasets import SEARCH_BY, EvaluationSet, Retrieval, input_digest
 from clusterns.tables import Table
 
-OWN, MTEB = "own", "mteb"
+OWN, RETRIEVAL, MTEB = "own", "retrieval", "mteb"
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +75,7 @@ def find_jobs(
     data: EvaluationData,
     own: Sequence[EvaluationSet] = (),
     mteb_tasks: Iterable[str] = (),
+    collections: Sequence[Retrieval] = (),
 ) -> Plan:
     """Find every set that is asked for; finding none is an error."""
     plan = Plan([])
@@ -86,10 +87,11 @@ def find_jobs(
                 plan.skipped.append(SkippedSet(suite, name, error))
             else:
                 plan.jobs.append(Job(suite, found.label, found, data.shown(found.source)))
-    for each in own:
-        if any(job.suite == OWN and job.name == each.label for job in plan.jobs):
-            raise UserError(f"Duplicate dataset name {each.label}. Rename one of the files.")
-        plan.jobs.append(Job(OWN, each.label, each, data.shown(each.source)))
+    searched = [replace(each, by=by, variant=by) for each in collections for by in SEARCH_BY]
+    for suite, each in [*((OWN, one) for one in own), *((RETRIEVAL, one) for one in searched)]:
+        if any(job.suite == suite and job.name == each.label for job in plan.jobs):
+            raise UserError(f"Duplicate dataset name {each.name}. Rename one of the files.")
+        plan.jobs.append(Job(suite, each.label, each, data.shown(each.source)))
     plan.jobs.extend(Job(MTEB, task, None, MTEB) for task in mteb_tasks)
     if not plan.jobs:
         missing = [each.error for each in plan.skipped if isinstance(each.error, MissingData)]

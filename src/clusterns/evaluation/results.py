@@ -29,17 +29,27 @@ LOWER_IS_BETTER = ("geometry",)
 FOLDER = "evaluation"  # in a run folder, and in the cache
 # How a model was read; together with its fingerprint it decides the vectors.
 READING = tuple(Loading.model_fields)
-SUITE_ORDER = (*SUITES, "own", "mteb")
+SUITE_ORDER = (*SUITES, "own", "retrieval", "mteb")
 OLD_LABEL = re.compile(r"(.+?)(?: \((Hub|[\d,]+ rows)\))?")
 Predictions = dict[str, NDArray[Any]]
 
 
+def averaged_sets(suite: str, names: Iterable[str]) -> tuple[str, ...]:
+    """The sets that the average of a suite is over; none where one of them is not among ``names``.
+
+    Collections have no list: their average is over all of them.
+    """
+    names = tuple(names)
+    if suite == "retrieval":
+        return names if len(names) > 1 else ()
+    averaged = AVERAGED.get(suite, ())
+    return averaged if set(averaged) <= set(names) else ()
+
+
 def average(suite: str, values: Mapping[str, float]) -> float | None:
     """The average of a suite from the values of its sets; None where a set is missing."""
-    names = AVERAGED.get(suite, ())
-    if not names or not set(names) <= values.keys():
-        return None
-    return float(np.mean([values[name] for name in names]))
+    names = averaged_sets(suite, values)
+    return float(np.mean([values[name] for name in names])) if names else None
 
 
 @dataclass
@@ -324,6 +334,24 @@ def join(stored: Iterable[StoredResult]) -> Results:
     for name, suite in results.suites.items():
         suite.complete(name)
     return results
+
+
+def searches(models: Iterable[Results]) -> list[Results]:
+    """The retrieval results of models as rows of their own: by vectors, by words, by both.
+
+    Words alone are the same for all models.
+    """
+    found: dict[str, Results] = {}
+    for model in models:
+        suite = model.suites.get("retrieval", SuiteResult({}))
+        for label, one in suite.sets.items():
+            row = "words (BM25)" if one.variant == "words" else f"{model.name} ({one.variant})"
+            results = found.setdefault(row, Results(row, suites={"retrieval": SuiteResult({})}))
+            results.suites["retrieval"].sets[one.name] = one
+            predictions = model.predictions.get(f"retrieval/{label}")
+            if predictions is not None:
+                results.predictions[f"retrieval/{one.name}"] = predictions
+    return [*found.values()]
 
 
 def _place(one: StoredResult) -> tuple[int, int]:

@@ -1,49 +1,81 @@
-"""Retrieval: do queries find their relevant texts?"""
+"""Retrieval: do queries find their relevant texts, by vectors, by words, or by both?"""
 
 from __future__ import annotations
 
-from typing import Any
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
-import torch
-from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
-from sentence_transformers.util import cos_sim
-
-from clusterns.evaluation.datasets import Retrieval
+from clusterns.evaluation.datasets import Retrieval, digest_of
+from clusterns.files import cache_folder
 from clusterns.vectors.embed import Embedder
+from clusterns.vectors.fusion import DEPTH, fuse, top
+from clusterns.vectors.nearest import unit
+from clusterns.vectors.words import WordIndex
 
-CUTS = [1, 3, 5, 10]
-
-
-class _FromEmbedder(InformationRetrievalEvaluator):
-    """Sentence Transformers' evaluator, fed by an embedder: nothing is encoded twice."""
-
-    def embed_inputs(
-        self, model: Any, sentences: Any, encode_fn_name: str | None = None, **_: Any
-    ) -> Any:
-        return torch.from_numpy(model(sentences, encode_fn_name))
+CUTOFFS = (1, 3, 5, 10)
+QUERIES, TEXTS = 64, 50_000  # scored at once; in a shard of the index of words
+Scores = NDArray[np.float32]
 
 
-def retrieval_of(embed: Embedder, retrieval: Retrieval) -> dict[str, float]:
-    """nDCG@10, MRR@10, MAP@100, and accuracy and recall at several cuts, in [0, 1]."""
-    evaluator = _FromEmbedder(
-        queries=_numbered(retrieval.queries),
-        corpus=_numbered(retrieval.texts),
-        relevant_docs={
-            str(query): {str(text) for text in texts}
-            for query, texts in enumerate(retrieval.relevant)
-        },
-        accuracy_at_k=CUTS,
-        precision_recall_at_k=CUTS,
-        score_functions={"cosine": cos_sim},
-    )
-    found: dict[str, dict[str, dict[int, float]]] = evaluator.compute_all_metrics(embed)
-    return {
-        metric.replace("@k", f"@{cut}"): float(value)
-        for metric, values in found["cosine"].items()
-        for cut, value in values.items()
-        if metric != "precision@k"
+def retrieval_of(embed: Embedder, data: Retrieval) -> dict[str, NDArray[np.float64]]:
+    """nDCG@10, MRR@10, MAP@100, and accuracy and recall at several cutoffs: each (queries,), in [0, 1]."""
+    words = None if data.by == "vectors" else word_index(data)
+    if data.by != "words":
+        texts = unit(embed(data.texts, "document"))
+        queries = unit(embed(data.queries, "query"))
+    found = []
+    for start in range(0, len(data.queries), QUERIES):
+        some = slice(start, start + QUERIES)
+        cosines = None if data.by == "words" else queries[some] @ texts.T
+        for row, query in enumerate(data.queries[some]):
+            by_vectors = None if cosines is None else cosines[row]
+            ranking = rank(by_vectors, words.scores(query) if words else None)
+            relevant = [*data.relevant[start + row]]
+            found.append(measures(np.isin(ranking, relevant), len(relevant)))
+    return {name: np.array([each[name] for each in found]) for name in found[0]}
+
+
+def word_index(data: Retrieval) -> WordIndex:
+    """The BM25 index of the texts, kept in the cache."""
+    digest = digest_of(data.texts, np.array([]))
+    parts = [data.texts[start : start + TEXTS] for start in range(0, len(data.texts), TEXTS)]
+    texts = pa.chunked_array([pa.array(part, pa.string()) for part in parts])
+    return WordIndex.open(cache_folder("words") / digest, texts, digest)
+
+
+def rank(by_vectors: Scores | None, by_words: Scores | None) -> NDArray[np.int64]:
+    """The best texts by one or both (n,) scores, at most 100, best first.
+
+    Both: the union of the best by each, with both true scores of every candidate, fused.
+    """
+    if by_words is None:
+        assert by_vectors is not None
+        return top(by_vectors, DEPTH)
+    matches = top(by_words, DEPTH)
+    matches = matches[by_words[matches] > 0]
+    if by_vectors is None:
+        return matches
+    candidates = np.union1d(top(by_vectors, DEPTH), matches)
+    return candidates[top(fuse(by_vectors[candidates], by_words[candidates]), DEPTH)]
+
+
+def measures(hits: NDArray[np.bool_], relevant: int) -> dict[str, float]:
+    """The measures of one query.
+
+    Args:
+        hits: (at most 100,) which texts of its ranking are relevant, best first.
+        relevant: how many texts are.
+    """
+    ranks = np.flatnonzero(hits) + 1.0
+    ideal = (1 / np.log2(np.arange(2, min(relevant, 10) + 2))).sum()
+    found = {
+        "ndcg@10": float((1 / np.log2(ranks[ranks <= 10] + 1)).sum() / ideal),
+        "mrr@10": float(1 / ranks[0]) if hits[:10].any() else 0.0,
+        "map@100": float((np.arange(1, len(ranks) + 1) / ranks).sum() / min(relevant, DEPTH)),
     }
-
-
-def _numbered(texts: Any) -> dict[str, str]:
-    return {str(number): text for number, text in enumerate(texts)}
+    for cutoff in CUTOFFS:
+        found[f"accuracy@{cutoff}"] = float(hits[:cutoff].any())
+    for cutoff in (*CUTOFFS, DEPTH):
+        found[f"recall@{cutoff}"] = float(hits[:cutoff].sum() / relevant)
+    return found

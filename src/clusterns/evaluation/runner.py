@@ -26,7 +26,7 @@ from clusterns.evaluation.datasets import (
 )
 from clusterns.evaluation.geometry import geometry_of
 from clusterns.evaluation.logistic import Protocol
-from clusterns.evaluation.plan import MTEB, OWN, Job
+from clusterns.evaluation.plan import MTEB, OWN, RETRIEVAL, Job
 from clusterns.evaluation.results import SetResult
 from clusterns.evaluation.retrieval import retrieval_of
 from clusterns.evaluation.sts import cosines_of, spearman
@@ -87,7 +87,9 @@ def settings_of(job: Job, kmeans_runs: int) -> dict[str, Any]:
         return {"mteb": mteb_version()}
     if isinstance(job.data, TransferTask):
         return asdict(Protocol())
-    return {"kmeans_seeds": kmeans_runs} if isinstance(job.data, LabelledTexts) else {}
+    if isinstance(job.data, LabelledTexts):
+        return {"kmeans_seeds": kmeans_runs}
+    return {"by": job.data.by} if isinstance(job.data, Retrieval) and job.suite == RETRIEVAL else {}
 
 
 def _scored_pairs(context: EvaluationContext, job: Job, pairs: ScoredPairs) -> Outcome:
@@ -137,8 +139,12 @@ def _labelled_texts(context: EvaluationContext, job: Job, texts: LabelledTexts) 
 
 def _retrieval(context: EvaluationContext, job: Job, retrieval: Retrieval) -> Outcome:
     """nDCG@10 x100, and the other measures beside it."""
-    numbers = {key: 100 * value for key, value in retrieval_of(context.embed, retrieval).items()}
-    return Outcome({job.name: _result(context, job, numbers.pop("ndcg@10"), numbers)})
+    found = retrieval_of(context.embed, retrieval)
+    numbers = {name: 100 * float(each.mean()) for name, each in found.items()}
+    result = _result(context, job, numbers.pop("ndcg@10"), numbers)
+    if retrieval.by == "words":
+        result.truncated = 0.0
+    return Outcome({job.name: result}, found["ndcg@10"].astype(np.float32))
 
 
 def _geometry(context: EvaluationContext, job: Job) -> Outcome:

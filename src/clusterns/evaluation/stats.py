@@ -44,9 +44,9 @@ def spearman_measure(answers: Floats, gold: Floats) -> Measure:
     return measure
 
 
-def accuracy_measure(right: Floats) -> Measure:
-    """Counts (n,) to the share of right rows in each column of (n, models), x100."""
-    return lambda counts: 100 * (counts @ right) / counts.sum()
+def mean_measure(predictions: Floats) -> Measure:
+    """Counts (n,) to the mean of each column of (n, models), x100: accuracies, mean nDCG."""
+    return lambda counts: 100 * (counts @ predictions) / counts.sum()
 
 
 def bootstrap(
@@ -78,24 +78,19 @@ def bootstrap(
     return np.array(found)
 
 
-def interval_and_p(gaps: Floats, clusters: int) -> tuple[float, float, float]:
-    """The 95 % interval of a difference and the two-sided p-value of no difference.
-
-    Both follow from the standard error over the resamples and Student's t, so that they agree, and
-    so that small p-values need no more resamples than large ones.
+def interval(gaps: Floats, clusters: int, comparisons: int = 1) -> tuple[float, float]:
+    """The 95 % interval of a difference, from the standard error over the resamples and Student's t.
 
     Args:
         gaps: (n_resamples + 1,) the difference, first on the original examples.
         clusters: how many independent clusters were resampled.
+        comparisons: how many intervals are to hold together (Bonferroni).
     """
     from scipy.stats import t
 
-    gap, error = float(gaps[0]), float(gaps[1:].std(ddof=1))
-    if error == 0:  # the models agree on every example, or disagree on every one
-        return gap, gap, 1.0 if gap == 0 else two_sided_p(gaps[1:])
-    student = t(max(1, clusters - 1))
-    reach = float(student.ppf(1 - LEVEL / 2)) * error
-    return gap - reach, gap + reach, float(2 * student.sf(abs(gap) / error))
+    level = LEVEL / max(1, comparisons)
+    reach = float(t.ppf(1 - level / 2, max(1, clusters - 1)) * gaps[1:].std(ddof=1))
+    return float(gaps[0]) - reach, float(gaps[0]) + reach
 
 
 def two_sided_p(gaps: Floats) -> float:

@@ -6,10 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
+import numpy as np
 import yaml
 
 from clusterns.evaluation.catalog import AVERAGED
-from clusterns.evaluation.results import LOWER_IS_BETTER, Results, SuiteResult, average
+from clusterns.evaluation.results import (
+    LOWER_IS_BETTER,
+    Results,
+    SuiteResult,
+    average,
+    averaged_sets,
+    searches,
+)
 from clusterns.tables import Table
 
 AVERAGE = "Avg."
@@ -22,6 +30,7 @@ TITLES = {
     "mteb": "MTEB (main score x100)",
 }
 
+MEASURES = ("nDCG@10", "MRR@10", "recall@100")  # of retrieval
 Published = Mapping[str, Mapping[str, float]]
 
 
@@ -105,15 +114,36 @@ def results_tables(
     models: Sequence[Results], published: Callable[[str], Published] = lambda suite: {}
 ) -> list[Table]:
     """A table for each suite that any of the models has."""
-    suites = dict.fromkeys(name for model in models for name in model.suites)
-    return [
-        suite_table(
-            suite,
-            [(m.name, m.suites[suite]) for m in models if suite in m.suites],
-            published(suite),
-        )
-        for suite in suites
-    ]
+    tables = []
+    for suite in dict.fromkeys(name for model in models for name in model.suites):
+        rows = searches(models) if suite == "retrieval" else models
+        results = [(model.name, model.suites[suite]) for model in rows if suite in model.suites]
+        if suite == "retrieval":
+            tables += [retrieval_table(results, measure) for measure in MEASURES]
+        else:
+            tables.append(suite_table(suite, results, published(suite)))
+    return tables
+
+
+def retrieval_table(models: Sequence[tuple[str, SuiteResult]], measure: str) -> Table:
+    """One measure on every collection, and its mean over them where there are several."""
+    names = list(dict.fromkeys(name for _, result in models for name in result.sets))
+    table = Table(f"Retrieval ({measure} x100)", list(names))
+    for label, result in models:
+        values = {
+            name: one.value if one.metric == measure else one.details.get(measure.lower())
+            for name, one in result.sets.items()
+        }
+        table.rows.append((label, [values.get(name) for name in names]))
+    if averaged_sets("retrieval", names):
+        table.columns.append(AVERAGE)
+        for _, row in table.rows:
+            numbers = [value for value in row if isinstance(value, float)]
+            row.append(float(np.mean(numbers)) if len(numbers) == len(names) else None)
+        table.notes.append(f"{AVERAGE}: the mean of {', '.join(names)}.")
+    if measure == MEASURES[0]:
+        _add_notes(table, models)
+    return table
 
 
 @cache

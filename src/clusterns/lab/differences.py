@@ -15,11 +15,11 @@ from clusterns.evaluation.datasets import ScoredPairs
 from clusterns.evaluation.results import Results, read_results
 from clusterns.evaluation.stats import (
     Floats,
-    accuracy_measure,
     bootstrap,
     enough_rounds,
     generator,
     holm,
+    mean_measure,
     spearman_measure,
     two_sided_p,
 )
@@ -165,7 +165,7 @@ def _samples(
     total: Floats | None = None
     for key in bar(keys, desc="Resample", unit="set"):
         answers = np.column_stack([model.predictions[key].astype(np.float64) for model in models])
-        measure, clusters = accuracy_measure(answers), None
+        measure, clusters = mean_measure(answers), None
         if key in gold:
             measure, clusters = spearman_measure(answers, gold[key].scores), gold[key].clusters
         found = bootstrap(measure, len(answers), rounds, generator(0, key), clusters)
