@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from clusterns.evaluation.datasets import Retrieval, digest_of
 from clusterns.files import cache_folder
 from clusterns.vectors.embed import Embedder
-from clusterns.vectors.fusion import DEPTH, fuse, top
+from clusterns.vectors.fusion import DEPTH, fuse, largest_first
 from clusterns.vectors.nearest import unit
 from clusterns.vectors.words import WordIndex
 
@@ -51,13 +51,13 @@ def rank(by_vectors: Scores | None, by_words: Scores | None) -> NDArray[np.int64
     """
     if by_words is None:
         assert by_vectors is not None
-        return top(by_vectors, DEPTH)
-    matches = top(by_words, DEPTH)
+        return largest_first(by_vectors, DEPTH)
+    matches = largest_first(by_words, DEPTH)
     matches = matches[by_words[matches] > 0]
     if by_vectors is None:
         return matches
-    candidates = np.union1d(top(by_vectors, DEPTH), matches)
-    return candidates[top(fuse(by_vectors[candidates], by_words[candidates]), DEPTH)]
+    candidates = np.union1d(largest_first(by_vectors, DEPTH), matches)
+    return candidates[largest_first(fuse(by_vectors[candidates], by_words[candidates]), DEPTH)]
 
 
 def measures(hits: NDArray[np.bool_], relevant: int) -> dict[str, float]:
