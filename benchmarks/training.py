@@ -128,7 +128,7 @@ def contenders(base: str, batch: int, pooling: str, texts: list[str]) -> dict[st
     plain = load_base(base, pooling)
     return {
         ST: sentence_transformers(plain),
-        BROADCAST: broadcast(copy.deepcopy(plain), clustering.loss.centroids),
+        BROADCAST: broadcast(copy.deepcopy(plain), clustering.loss.parts["Clustering"].centroids),
         SIMCSE: ours("simcse", base, batch, pooling),
         CLUSTERNS: clustering,
     }

@@ -1,12 +1,12 @@
 """Decoupled contrastive learning: the positive leaves the denominator of InfoNCE."""
 
 from clusterns.methods.method import Method
-from clusterns.methods.recipe import Recipe
+from clusterns.methods.recipe import PartSettings
 from clusterns.methods.registry import method, part
 
 
 @part("decoupling")
-class DecouplingSettings(Recipe):
+class DecouplingSettings(PartSettings):
     """The positive pair stays out of the denominator."""
 
     def make_part(self, context):

@@ -19,6 +19,10 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
+    def unused_keys(self) -> set[str]:
+        """Keys that have no effect, given the others. A subclass adds its own to those of ``super()``."""
+        return set()
+
 
 def parse_value(text: str) -> Any:
     """A value as YAML reads it, and as a number where it looks like one."""

@@ -20,6 +20,8 @@ def run(settings: dict | None) -> tuple[list[float], list[Tensor], list[int], Co
         loss: ContrastiveLoss = ContrastiveLoss(Vectors())
     else:
         frame = {"clusters": 4, "sigma": 0.9, "momentum": 0.05, "margin_weight": 1.0}
+        if "start_step" in settings:
+            del frame["sigma"]
         loss = ClusterNSLoss(Vectors(), **{**frame, **settings}).double()
     values, gradients, kept = [], [], []
     for pair in batches():

@@ -14,10 +14,12 @@ from clusterns.losses.functional import (
     info_nce,
     mean_in_batch_similarity,
 )
+from clusterns.methods.clusterns import ClusteringSettings
 
 
 def started(centroids: Tensor, **settings: Any) -> Clustering:
-    part = make_clustering(centroids.shape[1], clusters=len(centroids), **settings)
+    chosen = ClusteringSettings(clusters=len(centroids), **settings)
+    part = make_clustering(chosen, centroids.shape[1])
     part.start(centroids)
     return part
 
@@ -71,7 +73,7 @@ def test_the_chain_stays_on_the_device_of_the_batch() -> None:
 
 @pytest.mark.parametrize("started_at", [None, 0, 1])
 def test_counters_survive_whenever_clustering_started(started_at: int | None) -> None:
-    part, other = Clustering(2, clusters=2), started(torch.eye(2))
+    part, other = Clustering(ClusteringSettings(clusters=2), 2), started(torch.eye(2))
     part.step, part.started_at = 4, started_at
     other.load_state_dict(part.state_dict())
     assert (other.step, other.started_at) == (4, started_at)

@@ -10,6 +10,7 @@ from clusterns.losses.clusterns import Clustering, ClusterNSLoss
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.functional import global_centroids
 from clusterns.losses.part import Batch
+from clusterns.methods.clusterns import ClusteringSettings
 from tests.helpers.vectors import SETTINGS, STEPS, D, N, Vectors, batches, features
 from tests.losses.oracle import Oracle, cosine
 
@@ -294,7 +295,7 @@ def test_diagnostics_are_the_papers_curves() -> None:
 
 
 def test_diagnostics_of_small_and_empty_clusters() -> None:
-    part = Clustering(2, clusters=4)
+    part = Clustering(ClusteringSettings(clusters=4), 2)
     part.start(torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, 0.0], [0.0, -1.0]]))
     three = torch.tensor([[3.0, 0.3], [2.0, -0.2], [0.1, 1.0]])
     found = part.diagnostics(Batch.of(three, three))
@@ -307,15 +308,18 @@ def test_diagnostics_of_small_and_empty_clusters() -> None:
 
 
 def test_what_clustering_says_of_itself() -> None:
-    part = Clustering(2, clusters=3, momentum=0.5, sigma=0.7)
+    part = Clustering(ClusteringSettings(clusters=3, momentum=0.5, sigma=0.7), 2)
     assert part.summary() == {"clustering_started_at": None}
     assert "stayed above sigma = 0.7" in str(part.warning())
-    assert "before start_step = 9" in str(Clustering(2, clusters=3, start_step=9).warning())
+    by_step = Clustering(ClusteringSettings(clusters=3, start_step=9), 2)
+    assert "before start_step = 9" in str(by_step.warning())
     assert part.config().items() >= {
         "clusters": 3, "momentum": 0.5, "initialisation": "batch", "sigma": 0.7, "beta": 0.3,
     }.items()  # fmt: skip
-    corpus = Clustering(2, clusters=3, corpus_vectors=lambda: torch.eye(2))
-    assert corpus.config()["initialisation"] == "corpus"
+    corpus = ClusterNSLoss(Vectors(2), clusters=3, corpus_vectors=lambda: torch.eye(2))
+    assert corpus.get_config_dict()["initialisation"] == "corpus"
+    with pytest.raises(ValueError, match="go together"):
+        ClusterNSLoss(Vectors(2), clusters=3, initialisation="corpus")
     part.step = 5
     part.start(torch.zeros(3, 2))
     assert part.summary() == {"clustering_started_at": 5}
@@ -364,17 +368,23 @@ def test_a_loss_started_from_the_corpus_uses_its_vectors() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"clusters": 1}, "at least 2"),
+        ({"clusters": 1}, "clusters\n.*greater than or equal to 2"),
         ({"alpha": 0.5, "beta": 0.3}, "alpha"),
         ({"hard_negatives": "third"}, "hard_negatives"),
         ({"false_negatives": "some"}, "false_negatives"),
         ({"variant": "other"}, "variant"),
+        ({"sigma": 0.1, "start_step": 3}, "set one of them"),
         ({"temperature": 0.0}, "temperature"),
     ],
 )
 def test_wrong_settings_are_refused_by_name(settings: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ClusterNSLoss(Vectors(), **settings)
+
+
+def test_an_unknown_setting_is_refused() -> None:
+    with pytest.raises(TypeError, match="clustres"):
+        ClusterNSLoss(Vectors(), clustres=3)
 
 
 def test_more_clusters_than_rows_is_refused() -> None:

@@ -15,10 +15,12 @@ from clusterns.losses import part as part_module
 from clusterns.losses.clusterns import ClusterNSLoss
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.esimcse import MomentumQueue
+from clusterns.methods.esimcse import QueueSettings
 from tests.helpers.vectors import LinearEncoder, N, Vectors, batches, features
 from tests.losses.oracle import cosine
 
 TAU, MOMENTUM, SIZE, RATE = 0.3, 0.8, 30, 0.05
+SETTINGS = QueueSettings(queue_momentum=MOMENTUM)
 
 
 def oracle() -> tuple[list[float], list[Tensor], list[Tensor]]:
@@ -56,7 +58,7 @@ def oracle() -> tuple[list[float], list[Tensor], list[Tensor]]:
 
 def make(**frame) -> tuple[LinearEncoder, MomentumQueue, ContrastiveLoss]:
     encoder = LinearEncoder()
-    part = MomentumQueue(encoder, SIZE, MOMENTUM)  # type: ignore[arg-type]
+    part = MomentumQueue(SETTINGS, encoder, SIZE)  # type: ignore[arg-type]
     return encoder, part, ContrastiveLoss(encoder, TAU, parts=[part], **frame).double()
 
 
@@ -109,7 +111,7 @@ def test_the_momentum_encoder_is_a_frozen_copy_in_eval_mode() -> None:
 def test_the_queue_is_embedded_through_the_model_s_own_head(tiny_bert: Path) -> None:
     model = load_base(str(tiny_bert), "cls")
     add_training_head(model)
-    part = MomentumQueue(model, SIZE, MOMENTUM)
+    part = MomentumQueue(SETTINGS, model, SIZE)
     body, head = (next(model[i].parameters()) for i in (0, 2))
     slow_body, slow_head = (next(part.encoder[i].parameters()) for i in (0, 2))
     before = slow_body.clone()
@@ -150,7 +152,7 @@ def test_the_state_survives_a_round_trip() -> None:
 
 
 def test_a_batch_longer_than_the_queue_leaves_its_newest_rows() -> None:
-    queue = MomentumQueue(Vectors(2), 3)  # type: ignore[arg-type]
+    queue = MomentumQueue(SETTINGS, Vectors(2), 3)  # type: ignore[arg-type]
     queue.push(torch.arange(10.0).view(5, 2))
     assert queue.queue().tolist() == [[4.0, 5.0], [6.0, 7.0], [8.0, 9.0]]
     before = queue.queue()
@@ -164,7 +166,7 @@ def test_clustering_and_a_queue_are_joined() -> None:
     settings = {"clusters": 4, "start_step": 1, "false_negatives": "none", "seed": 1}
     pairs = batches()[:3]
     encoder = LinearEncoder()
-    queue = MomentumQueue(encoder, SIZE, MOMENTUM)  # type: ignore[arg-type]
+    queue = MomentumQueue(SETTINGS, encoder, SIZE)  # type: ignore[arg-type]
     loss = ClusterNSLoss(encoder, TAU, parts=[queue], **settings).double()
     clustered = ClusterNSLoss(LinearEncoder(), TAU, **settings).double()
     _, _, queued = make()

@@ -7,6 +7,7 @@ from torch import Tensor
 from clusterns.losses import part as part_module
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.dclr import Guide
+from clusterns.methods.dclr import GuideSettings
 from tests.helpers.vectors import N, Vectors, features
 from tests.losses.by_hand import equal, info_nce_by_hand, views
 from tests.losses.oracle import cosine
@@ -29,7 +30,7 @@ def numbered(vectors: Tensor) -> dict[str, Tensor]:
 
 def test_judged_pairs_contribute_nothing() -> None:
     for some in views(2):
-        loss = ContrastiveLoss(Vectors(), parts=[Guide(Grouping(), threshold=0.9)])
+        loss = ContrastiveLoss(Vectors(), parts=[Guide(GuideSettings(), Grouping())])
         ours = loss([numbered(view) for view in some])
         theirs = info_nce_by_hand(some, lambda s, i: [], lambda i, j: (i - j) % GROUPS == 0)
         assert ours.item() == pytest.approx(theirs.item(), abs=1e-9)
@@ -48,7 +49,7 @@ def test_the_models_own_cosines_above_the_threshold(monkeypatch: pytest.MonkeyPa
             some, lambda s, i: [], lambda i, j: cosine(fixed[0][i], fixed[0][j]) > 0.3
         )
 
-    equal(lambda: Guide(Vectors(), threshold=0.3), by_hand, 2, monkeypatch)
+    equal(lambda: Guide(GuideSettings(judge_above=0.3), Vectors()), by_hand, 2, monkeypatch)
 
 
 def test_a_judge_in_half_precision_is_compared_in_single(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +58,7 @@ def test_a_judge_in_half_precision_is_compared_in_single(monkeypatch: pytest.Mon
             return {"sentence_embedding": rows["vectors"].to(torch.bfloat16)}
 
     some = views(2)[0]
-    part = Guide(Half(), threshold=0.3)
+    part = Guide(GuideSettings(judge_above=0.3), Half())
     loss = ContrastiveLoss(Vectors(), parts=[part])
     loss([features(view) for view in some])
     rounded = some[0].detach().to(torch.bfloat16).double()
@@ -73,7 +74,7 @@ def test_a_judge_in_half_precision_is_compared_in_single(monkeypatch: pytest.Mon
 
 def test_a_judge_is_frozen_and_no_part_of_the_checkpoint() -> None:
     judge = torch.nn.Sequential(torch.nn.Linear(2, 2))
-    loss = ContrastiveLoss(Vectors(), parts=[Guide(judge)])
+    loss = ContrastiveLoss(Vectors(), parts=[Guide(GuideSettings(), judge)])
     assert not judge.training
     assert not any(parameter.requires_grad for parameter in judge.parameters())
     assert not list(loss.parameters())

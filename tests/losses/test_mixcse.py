@@ -9,6 +9,7 @@ from torch import Tensor
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.mixcse import MixedNegatives
 from clusterns.losses.part import Batch
+from clusterns.methods.mixcse import MixingSettings
 from tests.helpers.vectors import N, Vectors
 from tests.losses.by_hand import equal, info_nce_by_hand
 from tests.losses.oracle import cosine
@@ -36,7 +37,7 @@ def test_equals_plain_loops(
         return found
 
     equal(
-        lambda: MixedNegatives(share, both_sides=both_sides),
+        lambda: MixedNegatives(MixingSettings(mixed_share=share, mixed_both_sides=both_sides)),
         lambda some, _: info_nce_by_hand(some, extra),
         2,
         monkeypatch,
@@ -44,7 +45,7 @@ def test_equals_plain_loops(
 
 
 def test_hand_computed_row() -> None:
-    loss = ContrastiveLoss(Vectors(2), 1.0, parts=[MixedNegatives(0.5)])
+    loss = ContrastiveLoss(Vectors(2), 1.0, parts=[MixedNegatives(MixingSettings(mixed_share=0.5))])
     anchors = torch.eye(2)
     # m_0 and m_1 are both (1/2, 1/2): cosine 1/sqrt(2). Anchor 0 leaves out m_1, anchor 1 m_0.
     expected = math.log(math.e + 1 + math.exp(math.sqrt(0.5))) - 1
@@ -52,7 +53,7 @@ def test_hand_computed_row() -> None:
 
 
 def test_the_cell_that_is_mostly_ones_own_positive_is_left_out() -> None:
-    part = MixedNegatives(0.2)
+    part = MixedNegatives(MixingSettings())
     vectors = torch.eye(4)
     batch = Batch.of(vectors, vectors)
     weights = []
@@ -62,8 +63,3 @@ def test_the_cell_that_is_mostly_ones_own_positive_is_left_out() -> None:
     (found,) = weights
     # Row i: all but k = i - 1, whose mixture is 0.8 of z2_i.
     assert (found == 0).nonzero().tolist() == [[0, 3], [1, 0], [2, 1], [3, 2]]
-
-
-def test_a_share_that_mixes_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="share must be between 0 and 1"):
-        MixedNegatives(1.0)

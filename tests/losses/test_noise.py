@@ -8,6 +8,7 @@ from torch import Tensor
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.dclr import NoiseNegatives
 from clusterns.losses.part import Batch
+from clusterns.methods.dclr import NoiseSettings
 from tests.helpers.vectors import D, N, Vectors, features
 from tests.losses.by_hand import TEMPERATURE, equal, info_nce_by_hand, views
 from tests.losses.oracle import cosine
@@ -37,14 +38,18 @@ def test_equals_plain_loops(
         return info_nce_by_hand(some, lambda s, i: [cosine(s[0][i], v) for v in noise])
 
     equal(
-        lambda: NoiseNegatives(times, TEMPERATURE, steps=moves, step_size=rate, seed=7),
+        lambda: NoiseNegatives(
+            NoiseSettings(noise_times=times, noise_steps=moves, noise_rate=rate), TEMPERATURE, seed=7
+        ),
         by_hand, 2, monkeypatch,
     )  # fmt: skip
 
 
 def test_noise_moves_up_the_gradient() -> None:
     batch = Batch.of(*views(2)[0])
-    part = NoiseNegatives(2.0, TEMPERATURE, steps=5, step_size=0.3)
+    part = NoiseNegatives(
+        NoiseSettings(noise_times=2.0, noise_steps=5, noise_rate=0.3), TEMPERATURE
+    )
     part.terms(batch, True)
     still = part.sample(batch.all_anchors)
     climbed = part.ascend(still, batch)
@@ -60,9 +65,10 @@ def test_noise_moves_up_the_gradient() -> None:
 
 
 def test_noise_is_no_source_of_gradient_and_the_same_after_a_resume() -> None:
-    noise = NoiseNegatives(seed=3)
+    noise = NoiseNegatives(NoiseSettings(), seed=3)
     first, second = (
-        ContrastiveLoss(Vectors(), parts=[part]) for part in (noise, NoiseNegatives(seed=3))
+        ContrastiveLoss(Vectors(), parts=[part])
+        for part in (noise, NoiseNegatives(NoiseSettings(), seed=3))
     )
     steps = views(2)
     for some in steps[:3]:

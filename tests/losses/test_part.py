@@ -10,6 +10,7 @@ from clusterns.losses import part as part_module
 from clusterns.losses.clusterns import Clustering, make_clustering
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.part import Batch, Part, Penalty, Rows, Terms, TermsOf
+from clusterns.methods.clusterns import ClusteringSettings
 from tests.helpers.vectors import D, N, Vectors, batches, features
 from tests.losses.oracle import cosine
 
@@ -208,7 +209,9 @@ def test_a_part_observes_columns_and_has_state_events_a_summary_and_a_warning() 
 @pytest.mark.parametrize("half", [torch.bfloat16, torch.float16])
 def test_under_autocast_cosines_stay_exact(name: str, half: torch.dtype) -> None:
     def run(enabled: bool) -> list[float]:
-        part = make_clustering(D, clusters=4, start_step=1, margin_weight=1.0, variant=name)  # type: ignore[arg-type]
+        part = make_clustering(
+            ClusteringSettings(clusters=4, start_step=1, margin_weight=1.0, variant=name), D
+        )
         loss = ContrastiveLoss(Vectors(), parts=[part])
         values = []
         for anchors, positives in batches():
@@ -223,7 +226,7 @@ def test_under_autocast_cosines_stay_exact(name: str, half: torch.dtype) -> None
 
 @pytest.mark.parametrize("half", [torch.bfloat16, torch.float16])
 def test_half_precision_vectors_are_compared_in_single(half: torch.dtype) -> None:
-    part = make_clustering(D, clusters=4, start_step=1, variant="released")
+    part = make_clustering(ClusteringSettings(clusters=4, start_step=1, variant="released"), D)
     loss = ContrastiveLoss(Vectors(), parts=[part])
     for anchors, positives in batches():
         value = loss([features(anchors.to(half)), features(positives.to(half))])
@@ -232,7 +235,7 @@ def test_half_precision_vectors_are_compared_in_single(half: torch.dtype) -> Non
 
 
 def test_the_state_follows_the_rows_to_their_device() -> None:
-    part = Clustering(D, clusters=4, start_step=1)
+    part = Clustering(ClusteringSettings(clusters=4, start_step=1), D)
     part.start(torch.randn(4, D))
     loss = ContrastiveLoss(Vectors(), parts=[part])
     columns = [

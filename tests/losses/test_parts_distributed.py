@@ -16,17 +16,23 @@ from clusterns.losses.esimcse import MomentumQueue
 from clusterns.losses.mixcse import MixedNegatives
 from clusterns.losses.part import Part
 from clusterns.losses.third_view import SoftNegatives, ThirdViewNegatives
+from clusterns.methods.dclr import GuideSettings, NoiseSettings
+from clusterns.methods.esimcse import QueueSettings
+from clusterns.methods.mixcse import MixingSettings
+from clusterns.methods.sncse import SoftNegativeSettings
 from tests.helpers.two_processes import join, start_two
 from tests.helpers.vectors import LinearEncoder, N, Vectors, features
 from tests.losses.by_hand import views
 
 PARTS: dict[str, Callable[[LinearEncoder], list[Part]]] = {
-    "queue": lambda encoder: [MomentumQueue(encoder, 30, 0.8)],  # type: ignore[arg-type]
-    "noise": lambda _: [NoiseNegatives(1.5, steps=2, step_size=0.5)],
-    "judge": lambda _: [Guide(Vectors(), threshold=0.3, column=-1)],  # type: ignore[arg-type]
-    "mixing": lambda _: [MixedNegatives(both_sides=True)],
+    "queue": lambda encoder: [MomentumQueue(QueueSettings(queue_momentum=0.8), encoder, 30)],  # type: ignore[arg-type]
+    "noise": lambda _: [
+        NoiseNegatives(NoiseSettings(noise_times=1.5, noise_steps=2, noise_rate=0.5))
+    ],
+    "judge": lambda _: [Guide(GuideSettings(judge_above=0.3), Vectors(), column=-1)],  # type: ignore[arg-type]
+    "mixing": lambda _: [MixedNegatives(MixingSettings(mixed_both_sides=True))],
     "third view": lambda _: [ThirdViewNegatives()],
-    "soft": lambda _: [SoftNegatives(2.0)],
+    "soft": lambda _: [SoftNegatives(SoftNegativeSettings(soft_weight=2.0))],
 }
 PARTS["all"] = lambda encoder: [
     part for name, make in PARTS.items() if name != "all" for part in make(encoder)

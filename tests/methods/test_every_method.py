@@ -160,10 +160,10 @@ def test_combinations_train(
     ("changes", "message"),
     [
         ({"method": "simcse", "parts": ["prototype"]}, "needs a template"),
-        ({"method": "sncse", "parts": ["prototype"]}, "third view"),
+        ({"method": "sncse", "parts": ["prototype"]}, "each adds a third view"),
         ({"method": "sncse", "positives": "crop"}, "whole sentences"),
         ({"method": "sncse", "positives": "document"}, "whole sentences"),
-        ({"method": "dclr", "positives": "document"}, "judge of whole sentences"),
+        ({"method": "dclr", "positives": "document"}, "guide of whole sentences"),
         ({"method": "conpvp", "positive_template": "bert"}, "has its own"),
         ({"method": "promptbert", "template": ""}, "needs a template"),
         ({"method": "simcse", "parts": ["nothing"]}, "no part 'nothing'"),

@@ -16,7 +16,7 @@ import torch
 from clusterns.losses.part import Batch
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.methods.registry import get_part
-part = get_part("decoupling").make_part(None, None)
+part = get_part("decoupling")().make_part(None)
 loss = ContrastiveLoss(torch.nn.Identity(), 1.0, parts=[part])
 print(loss.compare(Batch.of(torch.eye(2), torch.eye(2))).item())
 """

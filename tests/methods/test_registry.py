@@ -12,7 +12,8 @@ from pydantic import Field
 from clusterns.errors import UserError
 from clusterns.methods import registry
 from clusterns.methods.method import Method
-from clusterns.methods.recipe import Recipe
+from clusterns.methods.recipe import PartSettings, Recipe
+from clusterns.settings import Settings
 from clusterns.training.recipe import load_recipe
 
 
@@ -41,7 +42,7 @@ def test_parts_join_a_method_with_their_keys_and_checks() -> None:
     recipe = load_recipe("default", {"parts": ["queue"], "queue_momentum": 0.9})
     assert (recipe.method, recipe.clusters, recipe.queue_momentum) == ("clusterns", 32, 0.9)
     assert "parts:\n- queue" in recipe.to_yaml()
-    assert [each.__name__ for each in registry.all_parts(recipe)] == [
+    assert [type(each).__name__ for each in registry.part_settings(recipe)] == [
         "ClusteringSettings", "QueueSettings",
     ]  # fmt: skip
     joined = load_recipe("default", {"method": "esimcse", "parts": "clustering", "clusters": 9})
@@ -80,7 +81,7 @@ def test_another_method_drops_keys_and_says_whose_settings_it_has() -> None:
 
 
 def test_a_method_brings_defaults_checks_and_keys_of_its_own(known: None) -> None:
-    class OwnSettings(Recipe):
+    class OwnSettings(Settings):
         own_weight: float = Field(0.5, ge=0)
         """A weight."""
 
@@ -111,12 +112,12 @@ def test_two_of_one_name_and_two_of_one_key_are_refused(known: None) -> None:
         registry.method(type("Other", (Method,), {"name": "simcse"}))
 
     @registry.part("rival")
-    class RivalSettings(Recipe):
+    class RivalSettings(PartSettings):
         """A part of a test."""
 
         queue_momentum: float = 0.5
 
-    with pytest.raises(UserError, match="both have a key 'queue_momentum'"):
+    with pytest.raises(UserError, match="both have a setting 'queue_momentum'"):
         load_recipe("default", {"method": "esimcse", "parts": ["rival"]})
 
 

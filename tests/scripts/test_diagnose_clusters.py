@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from clusterns.losses.clusterns import Clustering
+from clusterns.methods.clusterns import ClusteringSettings
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "diagnose_clusters.py"
 
@@ -22,7 +23,7 @@ def look() -> Callable[..., dict[str, float]]:
 
 
 def test_three_sentences_and_two_centroids(look: Callable[..., dict[str, float]]) -> None:
-    part = Clustering(2, clusters=2)
+    part = Clustering(ClusteringSettings(clusters=2), 2)
     part.start(torch.eye(2))
     # Two near the first centroid, of two classes; one on the second, of the class of the first sentence.
     anchors = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0]])
@@ -46,7 +47,7 @@ def test_three_sentences_and_two_centroids(look: Callable[..., dict[str, float]]
 
 
 def test_clusters_that_are_the_classes(look: Callable[..., dict[str, float]]) -> None:
-    part = Clustering(2, clusters=2)
+    part = Clustering(ClusteringSettings(clusters=2), 2)
     part.start(torch.eye(2))
     anchors = torch.tensor([[1.0, 0.1], [0.9, 0.2], [0.1, 1.0], [0.2, 0.9]])
     seen = look(anchors, torch.tensor([3, 3, 5, 5]), part, temperature=0.05)

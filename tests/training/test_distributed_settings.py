@@ -12,7 +12,6 @@ from datasets import Dataset
 from torch import Tensor
 from transformers import DataCollatorForLanguageModeling
 
-from clusterns.losses.clusterns import ClusterNSLoss
 from clusterns.training import run
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe
@@ -44,12 +43,12 @@ EPOCH = 3  # steps
 class Recorder(ContrastiveTrainer):
     """Keeps what each step saw and computed."""
 
-    loss: ClusterNSLoss
     steps: list[dict[str, Any]] = []
 
     def training_step(self, model: Any, inputs: dict[str, Any], *args: Any) -> Tensor:
         ids, seen = inputs["anchor_input_ids"], inputs["anchor_attention_mask"].bool()
         value = super().training_step(model, inputs, *args)
+        part = self.loss.parts["Clustering"]
         self.steps.append(
             {
                 "rows": [row[mask].tolist() for row, mask in zip(ids, seen, strict=True)],
@@ -59,8 +58,8 @@ class Recorder(ContrastiveTrainer):
                     for name, parameter in self.model.named_parameters()
                     if parameter.grad is not None
                 },
-                "centroids": self.loss.centroids.clone(),
-                "started_at": self.loss.clustering.started_at,
+                "centroids": part.centroids.clone(),
+                "started_at": part.started_at,
                 "random": torch.get_rng_state(),
             }
         )

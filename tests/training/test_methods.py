@@ -16,7 +16,7 @@ from clusterns.encoder.training_modules import training_modules_active
 from clusterns.losses.part import Batch, Part, Penalty, Rows, Terms, TermsOf
 from clusterns.methods import registry
 from clusterns.methods.method import Context, Method
-from clusterns.methods.recipe import Recipe
+from clusterns.methods.recipe import PartSettings
 from clusterns.training.build import build_collator, build_loss, build_model
 from clusterns.training.folder import RunFolder, read_metrics
 from clusterns.training.run import train
@@ -123,7 +123,7 @@ def test_a_part_trains_with_what_was_fitted_once(
     fits: list[int] = []
 
     @registry.part("to_target")
-    class ToTargetSettings(Recipe):
+    class ToTargetSettings(PartSettings):
         """A target far from the start."""
 
         def fit(self, context: Context) -> None:

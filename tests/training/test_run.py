@@ -119,7 +119,7 @@ def test_a_run_leaves_everything_that_its_folder_promises(
     weights = torch.cat([p.detach().flatten() for p in model[0].parameters()])
     assert torch.equal(weights, evaluator.seen[2][0])  # those of step 4
     card = (folder.model / "README.md").read_text()
-    assert "ClusterNSLoss" in card
+    assert "ClusterNS" in card
     assert "Clustering-Aware Negative Sampling" in card
     assert "widget" not in card
     assert "trained with ClusterNS" in card

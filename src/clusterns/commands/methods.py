@@ -13,7 +13,7 @@ from clusterns.commands.request import Cli, Request, function
 from clusterns.console import stdout
 from clusterns.errors import UserError
 from clusterns.methods.method import Method
-from clusterns.methods.recipe import Recipe
+from clusterns.methods.recipe import PartSettings
 from clusterns.methods.registry import (
     all_fields,
     get_method,
@@ -38,9 +38,9 @@ class MethodsRequest(Request):
     name: Annotated[str | None, Cli(argument=True)] = Field(default=None, kw_only=False)
     """Method or part to explain."""
 
-    def run(self) -> dict[str, Method | type[Recipe]]:
+    def run(self) -> dict[str, Method | type[PartSettings]]:
         """Look up the methods and the settings of the parts, by name."""
-        methods: dict[str, Method | type[Recipe]] = {n: get_method(n) for n in method_names()}
+        methods: dict[str, Method | type[PartSettings]] = {n: get_method(n) for n in method_names()}
         known = {
             **methods,
             **{name: get_part(name) for name in part_names() if name not in methods},
@@ -51,7 +51,7 @@ class MethodsRequest(Request):
             raise UserError(f"there is no method or part {self.name!r}.{closest(self.name, known)}")
         return {self.name: known[self.name]}
 
-    def show(self, result: dict[str, Method | type[Recipe]]) -> None:
+    def show(self, result: dict[str, Method | type[PartSettings]]) -> None:
         """Print two tables, or a page about one method or part."""
         if self.name is not None:
             _explain(self.name, result[self.name])
@@ -69,7 +69,7 @@ class MethodsRequest(Request):
         stdout.print(table)
 
 
-def _explain(name: str, explained: Method | type[Recipe]) -> None:
+def _explain(name: str, explained: Method | type[PartSettings]) -> None:
     text = "\n\n".join(_paragraphs(explained))
     if not isinstance(explained, Method):
         stdout.print(f"Part {name}\n\n{text}")

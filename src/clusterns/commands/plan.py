@@ -77,7 +77,7 @@ def plan_run(
     chosen = load_recipe(str(recipe or _recipe_for(changes)), changes)
     no_base = chosen.base is None
     places = {"base": chosen.base or MINIBERT}
-    places |= {k: v for k in chosen.keys_of_places() if (v := getattr(chosen, k))}
+    places |= {k: v for k in chosen.all_path_keys() if (v := getattr(chosen, k))}
     placed = {key: absolute_path(place) for key, place in places.items()}
     plan = Plan(chosen.model_copy(update=placed), sources, folder, resume, no_base)
     if folder is None or not folder.is_finished:  # what a finished run was made of may be gone
@@ -251,7 +251,7 @@ def suggest_documents(recipe: Recipe) -> None:
 def _describe_truncation(recipe: Recipe, sample: Sequence[str]) -> None:
     from clusterns.encoder.load import load_tokenizer
 
-    if not len(sample) or "max_length" in recipe.unread():
+    if not len(sample) or "max_length" in recipe.unused_keys():
         return
     tokenizer = load_tokenizer(recipe.base)
     if tokenizer.model_max_length == math.inf:  # static word vectors read the whole text

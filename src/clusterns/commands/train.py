@@ -142,11 +142,11 @@ class TrainCommand(RunCommand, TrainRequest):
 
 def refuse_without_effect(recipe: Recipe, changes: dict[str, Any]) -> None:
     """Refuse settings of training for a method that does not train."""
-    unread = [key for key in changes if key in recipe.unread()]
-    if unread and not get_method(recipe.method).trains:
+    unused = [key for key in changes if key in recipe.unused_keys()]
+    if unused and not get_method(recipe.method).trains:
         raise UserError(
-            f"{', '.join(unread)}: no effect with method {recipe.method}, which does not train. Remove "
-            f"{'it' if len(unread) == 1 else 'them'}."
+            f"{', '.join(unused)}: no effect with method {recipe.method}, which does not train. Remove "
+            f"{'it' if len(unused) == 1 else 'them'}."
         )
 
 

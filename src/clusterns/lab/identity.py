@@ -52,9 +52,9 @@ def current_keys(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def identity_of(recipe: Recipe, corpus: str) -> Identity:
     """The identity of the trial that trains ``recipe`` on ``corpus``."""
-    settings = recipe.model_dump(mode="json", exclude=recipe.unread() | RESUME_IGNORES)
+    settings = recipe.model_dump(mode="json", exclude=recipe.unused_keys() | RESUME_IGNORES)
     base = _base_identity(str(settings.pop("base") or MINIBERT))
-    for key in settings.keys() & set(recipe.keys_of_places()):
+    for key in settings.keys() & set(recipe.all_path_keys()):
         settings[key] = settings[key] and content_identity(str(settings[key]))
     defaults = {
         key: field.get_default(call_default_factory=True)

@@ -3,41 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, get_args
+from typing import Any, ClassVar
 
 import torch
 import torch.nn.functional as F
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from clusterns.losses.choices import FalseNegatives, HardNegatives, Variant
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.distributed import broadcast, get_rank
 from clusterns.losses.functional import (
     bidirectional_margin,
+    cluster_figures,
     cluster_sums,
     cosine_matrix,
     farthest_chain,
     global_centroids,
     mean_in_batch_similarity,
 )
-from clusterns.losses.masked_lm import MaskedLanguageModelling
 from clusterns.losses.part import Batch, Part, Penalty, Rows, Terms, TermsOf, step_generator
+from clusterns.methods.clusterns import ClusteringSettings
 
-CARD_SETTINGS = (
-    "clusters",
-    "momentum",
-    "sigma",
-    "start_step",
-    "hard_negatives",
-    "hard_negative_weight",
-    "false_negatives",
-    "margin_weight",
-    "alpha",
-    "beta",
-    "random_clusters",
-    "variant",
-)
+CorpusVectors = Callable[[], Tensor]
 
 
 class Clustering(Part):
@@ -49,29 +36,18 @@ class Clustering(Part):
     plain InfoNCE.
 
     Args:
+        settings: the settings.
         dimension: width of the embeddings.
-        clusters: number of centroids (K).
-        momentum: share of the new cluster mean in a centroid's update (gamma).
-        sigma: clustering starts once the mean similarity of in-batch pairs is at or below this.
-        start_step: start at this step (S) instead.
-        hard_negatives: "second" nearest centroid, "nearest" (the paper's harder negatives), "none";
-            "random" is a control, see :class:`StaleNegatives`.
-        hard_negative_weight: weight of the hard negatives in the denominator (mu).
-        false_negatives: held by the "margin" loss, left out of the denominator ("mask"), used as
-            "positives", or left alone ("none").
-        margin_weight: weight of the bidirectional margin loss (lambda).
-        alpha: the similarity of a false negative stays at least this far below the positive's.
-        beta: and at most this far below it.
-        random_clusters: random centroids and clusters instead of the near ones (ablation).
-        variant: the "paper"'s formulas, or the arithmetic of the "released" code.
         seed: of the first centroid and of the random clusters.
-        corpus_vectors: returns (m, d) training vectors of the corpus, whose K-means gives the first
-            centroids (global initialization). None: they come from the batch.
+        corpus_vectors: returns (m, d) training vectors of the corpus, for ``initialisation="corpus"``.
     """
 
+    settings: ClusteringSettings
     centroids: Tensor
     """(K, d)."""
     counters = ("step", "started_at")
+    sigma_counts_positives: ClassVar[bool] = False
+    """Whether the mean that is compared with sigma includes the positive pairs."""
     citation = """
 @inproceedings{deng2023clusterns,
     title = "Clustering-Aware Negative Sampling for Unsupervised Sentence Representation",
@@ -82,57 +58,22 @@ class Clustering(Part):
 """
 
     def __init__(
-        self,
-        dimension: int,
-        *,
-        clusters: int = 32,
-        momentum: float = 1e-3,
-        sigma: float = 0.4,
-        start_step: int | None = None,
-        hard_negatives: HardNegatives = "second",
-        hard_negative_weight: float = 1.0,
-        false_negatives: FalseNegatives = "margin",
-        margin_weight: float = 1e-3,
-        alpha: float = 0.0,
-        beta: float = 0.3,
-        random_clusters: bool = False,
-        variant: Variant = "paper",
-        seed: int = 42,
-        corpus_vectors: Callable[[], Tensor] | None = None,
-    ) -> None:
-        super().__init__()
-        for name, value, choices in (
-            ("hard_negatives", hard_negatives, HardNegatives),
-            ("false_negatives", false_negatives, FalseNegatives),
-            ("variant", variant, Variant),
-        ):
-            if value not in get_args(choices):
-                raise ValueError(f"{name} must be one of {get_args(choices)}, got {value!r}")
-        if alpha > beta:
-            raise ValueError(f"alpha ({alpha}) must not be above beta ({beta})")
-        if clusters < 2:
-            raise ValueError(f"clusters must be at least 2, got {clusters}")
-        self.clusters = clusters
-        self.momentum = momentum
-        self.sigma = sigma
-        self.start_step = start_step
-        self.hard_negatives = hard_negatives
-        self.hard_negative_weight = hard_negative_weight
-        self.false_negatives = false_negatives
-        self.margin_weight = margin_weight
-        self.alpha = alpha
-        self.beta = beta
-        self.random_clusters = random_clusters
-        self.variant = variant
+        self, settings: ClusteringSettings, dimension: int, *, seed: int = 42,
+        corpus_vectors: CorpusVectors | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(settings)
+        if (settings.initialisation == "corpus") != (corpus_vectors is not None):
+            raise ValueError("initialisation=corpus and corpus_vectors go together: set both")
         self.seed = seed
         self.corpus_vectors = corpus_vectors
-        self.n_negatives = 0 if hard_negatives == "none" else clusters
+        self.n_negatives = 0 if settings.hard_negatives == "none" else settings.clusters
         self.step = 0
         self.started_at: int | None = None
-        self.register_buffer("centroids", torch.zeros(clusters, dimension))
+        self.register_buffer("centroids", torch.zeros(settings.clusters, dimension))
 
     def terms(self, batch: Batch, training: bool) -> TermsOf | None:
         """One step of Algorithm 1: None until clustering has started, and in the step that starts it."""
+        s = self.settings
         if training:
             self.step += 1
             if self.started_at is None:
@@ -149,28 +90,25 @@ class Clustering(Part):
         def terms_of(rows: Rows) -> Terms:
             same_cluster = cluster[rows.index][:, None] == nearest
             same_cluster = same_cluster.scatter(1, rows.index[:, None], False)
-            has_negatives = self.hard_negatives != "none"
-            has_margin = self.false_negatives == "margin"
+            is_hard, treated_as = s.hard_negatives != "none", s.false_negatives
             return Terms(
-                negatives=similarities[rows.index] if has_negatives else None,
-                negative_weights=weights[rows.index] if has_negatives else None,
-                mask=same_cluster if self.false_negatives == "mask" else None,
-                extra_positives=same_cluster if self.false_negatives == "positives" else None,
-                penalties=[self.margin(rows, same_cluster)] if has_margin else (),
+                negatives=similarities[rows.index] if is_hard else None,
+                negative_weights=weights[rows.index] if is_hard else None,
+                mask=same_cluster if treated_as == "mask" else None,
+                extra_positives=same_cluster if treated_as == "positives" else None,
+                penalties=[self.margin(rows, same_cluster)] if treated_as == "margin" else (),
             )
 
         return terms_of
 
     def is_ready(self, batch: Batch) -> bool:
         """Whether clustering starts in this step: by its number (S), or by the in-batch similarity."""
-        if self.start_step is not None:
-            return self.step >= self.start_step
+        if self.settings.start_step is not None:
+            return self.step >= self.settings.start_step
         # One answer for all processes: the last digit may differ from machine to machine.
-        return bool(broadcast(self.in_batch_similarity(batch.detached())) <= self.sigma)
-
-    def in_batch_similarity(self, batch: Batch) -> Tensor:
-        """The quantity that is compared with sigma (scalar)."""
-        return mean_in_batch_similarity(batch.all_anchors, batch.all_positives)
+        anchors, positives = (view.detach() for view in batch.all_views[:2])
+        similarity = mean_in_batch_similarity(anchors, positives, self.sigma_counts_positives)
+        return bool(broadcast(similarity) <= self.settings.sigma)
 
     @torch.no_grad()
     def initialize(self, batch: Batch) -> None:
@@ -204,7 +142,7 @@ class Clustering(Part):
         """Move each centroid towards the mean of its (raw) members; one without members stays (Eq. 7-8)."""
         labels = cosine_matrix(anchors, self.centroids).argmax(1)
         sums, counts = cluster_sums(anchors, labels, len(self.centroids))
-        moved = self.centroids.lerp(self.target(sums, counts), self.momentum)
+        moved = self.centroids.lerp(self.target(sums, counts), self.settings.momentum)
         self.centroids.copy_(torch.where(counts > 0, moved, self.centroids))
 
     def target(self, sums: Tensor, counts: Tensor) -> Tensor:
@@ -223,48 +161,34 @@ class Clustering(Part):
     def roles(self, nearest: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
         """The (N,) centroid that is each sample's hard negative, and the (N,) cluster that holds
         its false negatives."""
-        if self.random_clusters:
+        if self.settings.random_clusters:
             # A function of seed and step: equal on every process and after a resume.
             generator = step_generator(self.seed, self.step)
             sample = torch.randint(len(self.centroids), (2, len(nearest)), generator=generator)
             hard, cluster = sample.to(nearest.device)
             return hard, cluster
-        return (nearest if self.hard_negatives == "nearest" else second), nearest
+        return (nearest if self.settings.hard_negatives == "nearest" else second), nearest
 
     def negative_weights(self, hard: Tensor) -> Tensor:
         """(N, K) weight of each centroid in each denominator: mu times the number of samples whose
         hard negative it is."""
         counts = F.one_hot(hard, len(self.centroids)).to(self.centroids).sum(0)
-        return (self.hard_negative_weight * counts).expand(len(hard), -1)
+        return (self.settings.hard_negative_weight * counts).expand(len(hard), -1)
 
     def margin(self, rows: Rows, same_cluster: Tensor) -> Penalty:
         """The mean of the bidirectional margin loss over the false-negative pairs (Eq. 4-6)."""
-        delta = rows.anchor_similarities() - rows.own_similarities
-        cells = bidirectional_margin(delta, self.alpha, self.beta) * same_cluster
-        return Penalty("margin_loss", cells.sum(1), same_cluster.sum(1), self.margin_weight)
+        s, delta = self.settings, rows.anchor_similarities() - rows.own_similarities
+        cells = bidirectional_margin(delta, s.alpha, s.beta) * same_cluster
+        return Penalty("margin_loss", cells.sum(1), same_cluster.sum(1), s.margin_weight)
 
     def diagnostics(self, batch: Batch) -> dict[str, Tensor | float]:
         """The paper's figures: similarities to and between centroids, false-negative rate."""
         if self.started_at is None:
             return {}
-        anchors, k = batch.all_anchors.to(self.centroids), len(self.centroids)
-        similarities, nearest, second = self.neighbors(anchors)
+        anchors = batch.all_anchors.to(self.centroids)
+        _, nearest, second = self.neighbors(anchors)
         hard, _ = self.roles(nearest, second)
-        unit = F.normalize(anchors, dim=-1)
-        sums, counts = cluster_sums(unit, nearest, k)
-        sizes = counts.squeeze(1)
-        pairs = float((sizes * (sizes - 1)).sum())
-        # All cells of a cluster's cosine matrix sum to the square of its summed unit vectors.
-        within = sums.square().sum() - unit.square().sum()
-        between = cosine_matrix(self.centroids, self.centroids)
-        return {
-            "hard_negative_similarity": similarities.gather(1, hard[:, None]).mean(),
-            "nearest_centroid_similarity": similarities.gather(1, nearest[:, None]).mean(),
-            "between_centroids_similarity": (between.sum() - between.trace()) / (k * k - k),
-            **({"same_cluster_similarity": within / pairs} if pairs else {}),
-            "false_negative_rate": (sizes[nearest] > 1).float().mean(),
-            "clusters_with_members": (sizes > 0).sum(),
-        }
+        return dict(cluster_figures(anchors, self.centroids, nearest, hard))
 
     def summary(self) -> dict[str, int | None]:
         """When clustering started."""
@@ -272,28 +196,21 @@ class Clustering(Part):
 
     def warning(self) -> str | None:
         """Say that clustering never started."""
+        s = self.settings
         if self.started_at is not None:
             return None
-        if self.start_step is not None:
-            return f"Clustering never started: the run ended before start_step = {self.start_step}."
+        if s.start_step is not None:
+            return f"Clustering never started: the run ended before start_step = {s.start_step}."
         return (
-            "Clustering never started: the in-batch similarity stayed above "
-            f"sigma = {self.sigma}, so this run trained without it. Raise sigma or set start_step."
+            f"Clustering never started: the in-batch similarity stayed above sigma = {s.sigma}, so "
+            "this run trained without it. Raise sigma or set start_step."
         )
-
-    def config(self) -> dict[str, Any]:
-        """Settings for the model card."""
-        initialisation = "batch" if self.corpus_vectors is None else "corpus"
-        settings = {name: getattr(self, name) for name in CARD_SETTINGS}
-        return {"initialisation": initialisation, **settings}
 
 
 class ReleasedClustering(Clustering):
     """The arithmetic of the released code, where it differs from the paper."""
 
-    def in_batch_similarity(self, batch: Batch) -> Tensor:
-        """The mean includes the positive pairs."""
-        return mean_in_batch_similarity(batch.all_anchors, batch.all_positives, diagonal=True)
+    sigma_counts_positives = True
 
     def initial_similarities(self, batch: Batch) -> Tensor:
         """Anchors with positives."""
@@ -306,14 +223,14 @@ class ReleasedClustering(Clustering):
     def negative_weights(self, hard: Tensor) -> Tensor:
         """Mu is for the sample's own hard negative only."""
         chosen = F.one_hot(hard, len(self.centroids)).to(self.centroids)
-        return chosen.sum(0) + (self.hard_negative_weight - 1) * chosen
+        return chosen.sum(0) + (self.settings.hard_negative_weight - 1) * chosen
 
     def margin(self, rows: Rows, same_cluster: Tensor) -> Penalty:
         """Anchors with positives, and the mean is over all cells."""
-        delta = (rows.similarities - rows.own_similarities).masked_fill(~same_cluster, 0.0)
-        cells = bidirectional_margin(delta, self.alpha, self.beta)
+        s, delta = self.settings, rows.similarities - rows.own_similarities
+        cells = bidirectional_margin(delta.masked_fill(~same_cluster, 0.0), s.alpha, s.beta)
         counts = torch.full_like(rows.index, cells.shape[1])
-        return Penalty("margin_loss", cells.sum(1), counts, self.margin_weight)
+        return Penalty("margin_loss", cells.sum(1), counts, s.margin_weight)
 
 
 class StaleNegatives(Clustering):
@@ -334,7 +251,7 @@ class StaleNegatives(Clustering):
         """Move each vector towards a random anchor."""
         generator = step_generator(self.seed + 1, self.step)
         rows = torch.randint(len(anchors), (len(self.centroids),), generator=generator)
-        self.centroids.lerp_(anchors[rows], self.momentum)
+        self.centroids.lerp_(anchors[rows], self.settings.momentum)
 
     def roles(self, nearest: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
         """A random vector for each sample."""
@@ -347,20 +264,20 @@ class ReleasedStaleNegatives(StaleNegatives, ReleasedClustering):
     """The control in the arithmetic of the released code."""
 
 
-def make_clustering(dimension: int, **settings: Any) -> Clustering:
-    """The part for some settings of :class:`Clustering`."""
-    is_random = settings.get("hard_negatives") == "random"
-    if settings.get("variant") == "released":
-        return (ReleasedStaleNegatives if is_random else ReleasedClustering)(dimension, **settings)
-    return (StaleNegatives if is_random else Clustering)(dimension, **settings)
+def make_clustering(settings: ClusteringSettings, dimension: int, **options: Any) -> Clustering:
+    """The part for these settings: the paper's, the released code's, or the control."""
+    kinds: dict[tuple[str, bool], type[Clustering]] = {
+        ("paper", False): Clustering,
+        ("paper", True): StaleNegatives,
+        ("released", False): ReleasedClustering,
+        ("released", True): ReleasedStaleNegatives,
+    }
+    kind = kinds[settings.variant, settings.hard_negatives == "random"]
+    return kind(settings, dimension, **options)
 
 
 class ClusterNSLoss(ContrastiveLoss):
-    """Contrastive loss with clustering-aware negative sampling.
-
-    Plain InfoNCE until the in-batch similarity has fallen to ``sigma``; from then on every sample's
-    second nearest centroid is its hard negative (Eq. 2), and the other members of its cluster, the
-    false negatives, are held by the bidirectional margin loss (Eq. 4-6).
+    """Contrastive loss with clustering-aware negative sampling (see :class:`Clustering`).
 
     Inputs: one column of sentences (the positive is the same sentence under another dropout mask),
     or two columns (anchor, positive). No labels.
@@ -368,44 +285,27 @@ class ClusterNSLoss(ContrastiveLoss):
     Args:
         model: the model to train.
         temperature: tau.
-        parts: other parts of the loss; a :class:`Clustering` among them is used as it is.
-        views, auxiliary_columns, mini_batch_size, gradient_cache, masked_lm, masked_lm_weight: see
-            :class:`ContrastiveLoss`.
-        **clustering: the settings of :class:`Clustering`: clusters, momentum, sigma, start_step,
-            hard_negatives, hard_negative_weight, false_negatives, margin_weight, alpha, beta,
-            random_clusters, variant, seed, corpus_vectors.
+        parts: further parts of the loss.
+        seed: of the first centroid.
+        corpus_vectors: returns (m, d) training vectors of the corpus; K-means over them gives the
+            first centroids. None: they come from the batch.
+        **options: settings of :class:`ClusteringSettings` (clusters, momentum, sigma, ...), and
+            other arguments of :class:`ContrastiveLoss`.
     """
 
     def __init__(
-        self,
-        model: SentenceTransformer,
-        temperature: float = 0.05,
-        *,
-        parts: Sequence[Part] = (),
-        views: int = 2,
-        auxiliary_columns: int = 0,
-        mini_batch_size: int | None = None,
-        gradient_cache: bool = False,
-        masked_lm: MaskedLanguageModelling | None = None,
-        masked_lm_weight: float = 0.1,
-        **clustering: Any,
-    ) -> None:
-        if clustering or not any(isinstance(part, Clustering) for part in parts):
-            dimension = model.get_embedding_dimension()
-            if dimension is None:
-                raise ValueError("the model does not report its embedding dimension")
-            parts = (make_clustering(dimension, **clustering), *parts)
-        super().__init__(
-            model,
-            temperature,
-            parts=parts,
-            views=views,
-            auxiliary_columns=auxiliary_columns,
-            mini_batch_size=mini_batch_size,
-            gradient_cache=gradient_cache,
-            masked_lm=masked_lm,
-            masked_lm_weight=masked_lm_weight,
-        )
+        self, model: SentenceTransformer, temperature: float = 0.05, *, parts: Sequence[Part] = (),
+        seed: int = 42, corpus_vectors: CorpusVectors | None = None, **options: Any,
+    ) -> None:  # fmt: skip
+        dimension = model.get_embedding_dimension()
+        if dimension is None:
+            raise ValueError("the model does not report its embedding dimension")
+        own = {key: options.pop(key) for key in ClusteringSettings.model_fields if key in options}
+        if corpus_vectors is not None:
+            own["initialisation"] = "corpus"
+        settings = ClusteringSettings(**own)
+        part = make_clustering(settings, dimension, seed=seed, corpus_vectors=corpus_vectors)
+        super().__init__(model, temperature, parts=(part, *parts), **options)
 
     @property
     def clustering(self) -> Clustering:

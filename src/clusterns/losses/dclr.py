@@ -17,6 +17,7 @@ from clusterns.losses.distributed import gather
 from clusterns.losses.features import Features, embed
 from clusterns.losses.functional import info_nce
 from clusterns.losses.part import Batch, Part, Rows, Terms, TermsOf, max_elements, step_generator
+from clusterns.methods.dclr import GuideSettings, NoiseSettings
 
 
 class NoiseNegatives(Part):
@@ -27,13 +28,12 @@ class NoiseNegatives(Part):
     No gradient flows through it; the anchors get their gradient from it.
 
     Args:
-        ratio: number of noise vectors as a multiple of N.
+        settings: the settings.
         temperature: tau of the loss that the noise ascends.
-        steps: number of ascent steps.
-        step_size: length of an ascent step; the published 1e-3 hardly moves vectors of length sqrt(d).
         seed: of the samples.
     """
 
+    settings: NoiseSettings
     counters = ("step",)
     citation = """
 @inproceedings{zhou2022dclr,
@@ -45,26 +45,17 @@ class NoiseNegatives(Part):
 """
 
     def __init__(
-        self,
-        ratio: float = 1.0,
-        temperature: float = 0.05,
-        *,
-        steps: int = 4,
-        step_size: float = 1e-3,
-        seed: int = 42,
+        self, settings: NoiseSettings, temperature: float = 0.05, *, seed: int = 42
     ) -> None:
-        super().__init__()
-        self.ratio = ratio
+        super().__init__(settings)
         self.temperature = temperature
-        self.steps = steps
-        self.step_size = step_size
         self.seed = seed
         self.step = 0
 
     def terms(self, batch: Batch, training: bool) -> TermsOf | None:
         """Sample the noise of this step and let it ascend the loss."""
         self.step += training
-        self.n_negatives = int(self.ratio * len(batch.all_anchors))
+        self.n_negatives = int(self.settings.noise_times * len(batch.all_anchors))
         if not self.n_negatives:
             return None
         unit = F.normalize(self.ascend(self.sample(batch.all_anchors), batch), dim=-1)
@@ -80,9 +71,9 @@ class NoiseNegatives(Part):
     def ascend(self, noise: Tensor, batch: Batch) -> Tensor:
         """The (m, d) noise after its steps up the gradient of the loss over all rows."""
         views = [F.normalize(view.detach(), dim=-1) for view in batch.all_views[:2]]
-        for _ in range(self.steps):
+        for _ in range(self.settings.noise_steps):
             gradient = F.normalize(self._gradient(noise, *views), dim=-1)
-            noise = noise + self.step_size * gradient
+            noise = noise + self.settings.noise_rate * gradient
         return noise
 
     @torch.enable_grad()
@@ -99,31 +90,24 @@ class NoiseNegatives(Part):
             gradient += torch.autograd.grad(losses.sum() / n, moving)[0]
         return gradient
 
-    def config(self) -> Mapping[str, Any]:
-        """Settings for the model card."""
-        return {
-            "noise_times": self.ratio,
-            "noise_steps": self.steps,
-            "noise_rate": self.step_size,
-        }
-
 
 class Guide(Part):
     """In-batch negatives that a frozen guide model finds too similar leave the denominator.
 
     Args:
+        settings: the settings.
         guide: the frozen model.
-        threshold: cosine above which a negative is false (phi).
         column: the column that the guide reads, in its own tokens.
     """
 
+    settings: GuideSettings
+
     def __init__(
-        self, guide: SentenceTransformer, threshold: float = 0.9, *, column: int = 0
+        self, settings: GuideSettings, guide: SentenceTransformer, *, column: int = 0
     ) -> None:
-        super().__init__()
+        super().__init__(settings)
         # In a list, so that it is not a submodule: it can be loaded again and stays out of checkpoints.
         self._guide = [guide.eval().requires_grad_(False)]
-        self.threshold = threshold
         self.column = column
         self._vectors: Tensor | None = None
 
@@ -146,7 +130,7 @@ class Guide(Part):
         assert vectors is not None
 
         def terms_of(rows: Rows) -> Terms:
-            similar = vectors[rows.index] @ vectors.T > self.threshold
+            similar = vectors[rows.index] @ vectors.T > self.settings.judge_above
             return Terms(mask=similar.scatter(1, rows.index[:, None], False))
 
         return terms_of
@@ -157,13 +141,9 @@ class Guide(Part):
             return {}
         vectors, n = self._vectors, len(self._vectors)
         chunks = vectors.split(max(1, max_elements(vectors.device) // n))
-        similar = sum((chunk @ vectors.T > self.threshold).sum() for chunk in chunks)
-        themselves = (vectors.square().sum(1) > self.threshold).sum()
+        similar = sum((chunk @ vectors.T > self.settings.judge_above).sum() for chunk in chunks)
+        themselves = (vectors.square().sum(1) > self.settings.judge_above).sum()
         return {"judged_false_negatives": (similar - themselves) / max(1, n * n - n)}
-
-    def config(self) -> Mapping[str, Any]:
-        """Settings for the model card."""
-        return {"judge_above": self.threshold}
 
 
 @lru_cache(maxsize=1)

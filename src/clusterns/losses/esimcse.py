@@ -15,6 +15,7 @@ from clusterns.encoder.training_modules import TrainingModule, training_modules_
 from clusterns.losses.distributed import gather
 from clusterns.losses.features import Features, embed
 from clusterns.losses.part import Batch, Part, Terms, TermsOf
+from clusterns.methods.esimcse import QueueSettings
 
 
 class MomentumQueue(Part):
@@ -25,11 +26,12 @@ class MomentumQueue(Part):
     behind it is the model's own.
 
     Args:
+        settings: the settings.
         model: the model being trained; the momentum encoder starts as a copy of it.
         size: length of the queue.
-        momentum: share of its own weights that the momentum encoder keeps in a step.
     """
 
+    settings: QueueSettings
     vectors: Tensor
     """(size, d); the newest ``length`` rows at the end are filled."""
     counters = ("length",)
@@ -42,10 +44,9 @@ class MomentumQueue(Part):
 }
 """
 
-    def __init__(self, model: SentenceTransformer, size: int, momentum: float = 0.995) -> None:
-        super().__init__()
+    def __init__(self, settings: QueueSettings, model: SentenceTransformer, size: int) -> None:
+        super().__init__(settings)
         self.encoder = copy.deepcopy(model).requires_grad_(False).eval()
-        self.momentum = momentum
         self.length = 0
         self.register_buffer("vectors", torch.zeros(size, model.get_embedding_dimension() or 0))
         self._embedded: Tensor | None = None
@@ -55,9 +56,10 @@ class MomentumQueue(Part):
         if not training:
             return
         encoder = self.encoder.eval()
+        momentum = self.settings.queue_momentum
         in_head = {id(p) for m in encoder for p in m.parameters() if isinstance(m, TrainingModule)}
         for slow, fast in zip(encoder.parameters(), model.parameters(), strict=True):
-            slow.lerp_(fast.to(slow), 1.0 if id(slow) in in_head else 1 - self.momentum)
+            slow.lerp_(fast.to(slow), 1.0 if id(slow) in in_head else 1 - momentum)
         with training_modules_active(encoder):
             self._embedded = embed(encoder, columns[0])
 
@@ -91,7 +93,3 @@ class MomentumQueue(Part):
         mean = F.normalize(self.queue(), dim=-1).mean(0)
         anchors = F.normalize(batch.all_anchors, dim=-1).to(mean)
         return {"queue_similarity": (anchors @ mean).mean(), "queue_length": self.length}
-
-    def config(self) -> dict[str, Any]:
-        """Settings for the model card."""
-        return {"queue_size": len(self.vectors), "queue_momentum": self.momentum}

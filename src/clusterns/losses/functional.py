@@ -129,3 +129,32 @@ def global_centroids(vectors: Tensor, clusters: int, seed: int) -> Tensor:
     labels = KMeans(clusters, n_init=1, random_state=seed).fit_predict(unit)
     sums, counts = cluster_sums(vectors, torch.as_tensor(labels).long(), clusters)
     return sums / counts.clamp(min=1)
+
+
+def cluster_figures(
+    anchors: Tensor, centroids: Tensor, nearest: Tensor, hard: Tensor
+) -> dict[str, Tensor]:
+    """The paper's figures: similarities to and between centroids, false-negative rate.
+
+    Args:
+        anchors: (N, d).
+        centroids: (K, d).
+        nearest: (N,) the centroid of each anchor's cluster.
+        hard: (N,) the centroid that is each anchor's hard negative.
+    """
+    similarities, k = cosine_matrix(anchors, centroids), len(centroids)
+    unit = F.normalize(anchors, dim=-1)
+    sums, counts = cluster_sums(unit, nearest, k)
+    sizes = counts.squeeze(1)
+    pairs = (sizes * (sizes - 1)).sum()
+    # All cells of a cluster's cosine matrix sum to the square of its summed unit vectors.
+    within = sums.square().sum() - unit.square().sum()
+    between = cosine_matrix(centroids, centroids)
+    return {
+        "hard_negative_similarity": similarities.gather(1, hard[:, None]).mean(),
+        "nearest_centroid_similarity": similarities.gather(1, nearest[:, None]).mean(),
+        "between_centroids_similarity": (between.sum() - between.trace()) / (k * k - k),
+        **({"same_cluster_similarity": within / pairs} if pairs else {}),
+        "false_negative_rate": (sizes[nearest] > 1).float().mean(),
+        "clusters_with_members": (sizes > 0).sum(),
+    }

@@ -1,15 +1,13 @@
-"""Mixed negatives (MixCSE): a little of one's own positive in somebody else's."""
+"""Mixed negatives (MixCSE): a little of one's own positive in another sentence's."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from clusterns.losses.part import Batch, Part, Rows, Terms, TermsOf
+from clusterns.methods.mixcse import MixingSettings
 
 
 class MixedNegatives(Part):
@@ -19,11 +17,11 @@ class MixedNegatives(Part):
     Every anchor has all of them as negatives, except the one that is mostly its own positive
     (k = i - 1); the one with a ``share`` of it (k = i) is the mixed hard negative of the paper.
 
-    Args:
-        share: share of a sentence's own positive in its mixed hard negative (lambda).
-        both_sides: add the second block of the released code: anchors mixed in the same way, each
-            against all positives except the one that it mostly belongs to.
+    With ``mixed_both_sides``, the second block of the released code is added: anchors mixed in the
+    same way, each against all positives except the one that it mostly belongs to.
     """
+
+    settings: MixingSettings
 
     citation = """
 @inproceedings{zhang2022mixcse,
@@ -34,19 +32,12 @@ class MixedNegatives(Part):
 }
 """
 
-    def __init__(self, share: float = 0.2, *, both_sides: bool = False) -> None:
-        super().__init__()
-        if not 0 < share < 1:
-            raise ValueError(f"share must be between 0 and 1, got {share}")
-        self.share = share
-        self.both_sides = both_sides
-
     def terms(self, batch: Batch, training: bool) -> TermsOf:
         """Mix the rows of all processes, each with the next one."""
-        n = len(batch.all_positives)
+        n, both_sides = len(batch.all_positives), self.settings.mixed_both_sides
         mixed_positives = self._mix(batch.all_positives)
-        mixed_anchors = self._mix(batch.all_anchors) if self.both_sides else None
-        self.n_negatives = 2 * n if self.both_sides else n
+        mixed_anchors = self._mix(batch.all_anchors) if both_sides else None
+        self.n_negatives = 2 * n if both_sides else n
 
         def terms_of(rows: Rows) -> Terms:
             negatives = [rows.anchors @ mixed_positives.T]
@@ -60,11 +51,7 @@ class MixedNegatives(Part):
 
     def _mix(self, vectors: Tensor) -> Tensor:
         vectors = vectors.detach()
-        return F.normalize(vectors.roll(-1, 0).lerp(vectors, self.share), dim=-1)
-
-    def config(self) -> Mapping[str, Any]:
-        """Settings for the model card."""
-        return {"mixed_share": self.share, "mixed_both_sides": self.both_sides}
+        return F.normalize(vectors.roll(-1, 0).lerp(vectors, self.settings.mixed_share), dim=-1)
 
 
 def _all_but(cells: Tensor, column: Tensor) -> Tensor:

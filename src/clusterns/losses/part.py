@@ -14,6 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 from clusterns.losses.distributed import gather, get_rank
 from clusterns.losses.features import Features
+from clusterns.settings import Settings
 
 # Elements of an (n, N) matrix that is held at once: on a CPU, that of a batch of 512 (1 MiB in
 # fp32). A comparison holds about ten of them. On a GPU each operation has to be launched, so chunks
@@ -144,7 +145,7 @@ TermsOf = Callable[[Rows], Terms]
 
 
 class Part(nn.Module):
-    """One part of a loss. A new one overrides :meth:`terms`, and whatever else it needs.
+    """One part of a loss, with its settings. A new one overrides :meth:`terms`, and whatever else it needs.
 
     State that has to survive from step to step belongs in buffers and ``counters``: they are saved
     in checkpoints. A second model is frozen, and its attribute must not be called ``model``, which
@@ -159,8 +160,9 @@ class Part(nn.Module):
     citation: ClassVar[str] = ""
     """BibTeX for the model card."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: Settings | None = None) -> None:
         super().__init__()
+        self.settings = settings or Settings()
         self.events: list[str] = []
         """News for the log, one line each ("clustering starts"); whoever shows them clears the list."""
 
@@ -203,7 +205,7 @@ class Part(nn.Module):
 
     def config(self) -> Mapping[str, Any]:
         """Settings for the model card."""
-        return {}
+        return self.settings.model_dump()
 
     def get_extra_state(self) -> Tensor:
         """The counters."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import torch
 
 from clusterns.losses.functional import bidirectional_margin
 from clusterns.losses.part import Batch, Part, Penalty, Rows, Terms, TermsOf
+from clusterns.methods.sncse import SoftNegativeSettings
 
 THIRD = 2
 
@@ -35,12 +33,9 @@ class ThirdViewNegatives(Part):
 class SoftNegatives(Part):
     """The third view of a sentence, its negation, is kept less similar than its positive by the
     bidirectional margin loss (SNCSE).
-
-    Args:
-        weight: weight of the margin loss (lambda).
-        alpha: the soft negative's similarity stays at least this far below the positive's.
-        beta: and at most this far below it.
     """
+
+    settings: SoftNegativeSettings
 
     citation = """
 @inproceedings{wang2023sncse,
@@ -52,30 +47,15 @@ class SoftNegatives(Part):
 }
 """
 
-    def __init__(self, weight: float = 1e-3, alpha: float = 0.1, beta: float = 0.3) -> None:
-        super().__init__()
-        if alpha > beta:
-            raise ValueError(f"alpha ({alpha}) must not be above beta ({beta})")
-        self.weight = weight
-        self.alpha = alpha
-        self.beta = beta
-
     def terms(self, batch: Batch, training: bool) -> TermsOf:
         """One penalty per row."""
+        s = self.settings
 
         def terms_of(rows: Rows) -> Terms:
             to_negation = (rows.anchors * rows.all_views[THIRD][rows.index]).sum(1)
             delta = to_negation - rows.own_similarities.squeeze(1)
-            margins = bidirectional_margin(delta, self.alpha, self.beta)
+            margins = bidirectional_margin(delta, s.soft_alpha, s.soft_beta)
             count = torch.ones_like(margins)
-            return Terms(penalties=[Penalty("soft_negative_loss", margins, count, self.weight)])
+            return Terms(penalties=[Penalty("soft_negative_loss", margins, count, s.soft_weight)])
 
         return terms_of
-
-    def config(self) -> Mapping[str, Any]:
-        """Settings for the model card."""
-        return {
-            "soft_negative_weight": self.weight,
-            "soft_negative_alpha": self.alpha,
-            "soft_negative_beta": self.beta,
-        }

@@ -2,46 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from clusterns.data.split import select_texts
 from clusterns.errors import UserError
-from clusterns.losses.choices import FalseNegatives, HardNegatives, Variant
 from clusterns.methods.method import Context, Method
-from clusterns.methods.recipe import Recipe
-from clusterns.methods.registry import keys_of, method, part
+from clusterns.methods.recipe import PartSettings, Recipe
+from clusterns.methods.registry import method, part
 
 if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
+    from torch import Tensor
 
-    from clusterns.losses.clusterns import Clustering, ClusterNSLoss
-    from clusterns.losses.part import Part
+    from clusterns.losses.clusterns import Clustering
 
 
 @part("clustering")
-class ClusteringSettings(Recipe):
+class ClusteringSettings(PartSettings):
     """Centroids as hard negatives, clusters as false negatives (ClusterNS)."""
 
     clusters: int = Field(32, ge=2)
-    """Number of centroids (K), at most batch_size where they start from a batch."""
+    """Number of centroids (K); at most batch_size with initialisation=batch."""
     momentum: float = Field(1e-3, gt=0, le=1)
     """Share of the new cluster mean in a centroid's update (gamma)."""
     sigma: float = Field(0.4, ge=-1, le=1)
-    """Clustering starts once the mean similarity of in-batch pairs is at or below this (sigma)."""
+    """Start clustering once the mean similarity of in-batch pairs is at or below this (sigma)."""
     start_step: int | None = Field(None, ge=1)
     """Start clustering at this step (S) instead of by sigma."""
     initialisation: Literal["batch", "corpus"] = "batch"
     """First centroids: chained farthest samples of the batch, or K-means on unit vectors of the corpus (global)."""
     initialisation_sample: int = Field(20_000, ge=100)
     """Sentences for the K-means of initialisation=corpus, evenly spaced over the corpus."""
-    hard_negatives: HardNegatives = "second"
+    hard_negatives: Literal["second", "nearest", "random", "none"] = "second"
     """Each sample's hard negative: its second nearest centroid, the nearest (harder), a random old sentence, none."""
     hard_negative_weight: float = Field(1.0, ge=0)
     """Weight of the hard negatives in the denominator (mu)."""
-    false_negatives: FalseNegatives = "margin"
+    false_negatives: Literal["margin", "mask", "positives", "none"] = "margin"
     """Other members of a sample's cluster: held by the margin loss, masked out, used as positives, or none."""
     margin_weight: float = Field(1e-3, ge=0)
     """Weight of the bidirectional margin loss (lambda)."""
@@ -50,28 +48,22 @@ class ClusteringSettings(Recipe):
     beta: float = Field(0.3, ge=0, le=2)
     """And at most this far below it (beta)."""
     random_clusters: bool = False
-    """Random centroids and clusters in the place of the near ones (ablation)."""
-    variant: Variant = "paper"
+    """Random centroids and clusters instead of the near ones (ablation)."""
+    variant: Literal["paper", "released"] = "paper"
     """The paper's formulas, or the arithmetic of the released code."""
 
-    replaces: ClassVar[dict[str, str]] = {"start_step": "sigma", "sigma": "start_step"}
+    excludes: ClassVar[Mapping[str, str]] = {"start_step": "sigma", "sigma": "start_step"}
 
     @classmethod
     def revision_for(cls, settings: Mapping[str, Any]) -> int:
-        """2: random clusters are drawn by other seeds, and a global start samples the whole corpus."""
+        """2: random clusters use other seeds, and a global start samples the whole corpus."""
         is_revised = settings.get("random_clusters") or settings.get("initialisation") == "corpus"
         return 2 if is_revised else cls.revision
 
     @model_validator(mode="after")
-    def _clusters_fit(self) -> ClusteringSettings:
+    def _is_consistent(self) -> ClusteringSettings:
         if self.alpha > self.beta:
             raise ValueError(f"alpha = {self.alpha} must not be above beta = {self.beta}.")
-        if self.initialisation == "batch" and self.clusters > self.batch_size:
-            raise ValueError(
-                f"clusters = {self.clusters} is more than batch_size = {self.batch_size}: the first "
-                "centroids are rows of a batch. Lower clusters, raise batch_size, or set "
-                "initialisation=corpus."
-            )
         if self.hard_negatives == "random" and self.false_negatives != "none":
             raise ValueError("hard_negatives = random has no clusters: set false_negatives = none.")
         if self.initialisation == "corpus" and self.initialisation_sample < self.clusters:
@@ -85,51 +77,52 @@ class ClusteringSettings(Recipe):
             )
         return self
 
+    def unused_keys(self) -> set[str]:
+        """Only one of sigma and start_step counts."""
+        return super().unused_keys() | {"start_step" if self.start_step is None else "sigma"}
+
+    def check(self, recipe: Recipe) -> None:
+        """The first centroids are rows of a batch (K <= N)."""
+        if self.initialisation == "batch" and self.clusters > recipe.batch_size:
+            raise ValueError(
+                f"clusters = {self.clusters} is more than batch_size = {recipe.batch_size}: the "
+                "first centroids are rows of a batch. Lower clusters, raise batch_size, or set "
+                "initialisation=corpus."
+            )
+
     def make_part(self, context: Context) -> Clustering:
-        """The centroids and what they say of a batch."""
+        """Make the centroids, which start from the batch or from a sample of the corpus."""
         from clusterns.losses.clusterns import make_clustering
 
-        chosen = self.model_dump(include=keys_of(ClusteringSettings))
-        of_corpus = chosen.pop("initialisation") == "corpus"
-        count = min(chosen.pop("initialisation_sample"), len(context.texts))
-        if of_corpus and count < self.clusters:
+        n = len(context.texts)
+        count = min(self.initialisation_sample, n)
+        if self.initialisation == "corpus" and count < self.clusters:
             raise UserError(
                 f"{count} sentences cannot start {self.clusters} clusters: lower clusters, or add text."
             )
 
-        def corpus_vectors() -> Any:
-            rows = (i * len(context.texts) // count for i in range(count))
-            return context.embed(select_texts(context.texts, rows))
+        def corpus_vectors() -> Tensor:
+            return context.embed(
+                select_texts(context.texts, (i * n // count for i in range(count)))
+            )
 
         return make_clustering(
+            self,
             context.model.get_embedding_dimension() or 0,
-            **chosen,
-            seed=self.seed,
-            corpus_vectors=corpus_vectors if of_corpus else None,
+            seed=context.recipe.seed,
+            corpus_vectors=corpus_vectors if self.initialisation == "corpus" else None,
         )
-
-    def unread(self) -> set[str]:
-        """Of sigma and start_step, one counts."""
-        return super().unread() | {"start_step" if self.start_step is None else "sigma"}
 
 
 @method
 class ClusterNS(Method):
     """Batches are clustered: near centroids are hard negatives, cluster members false negatives.
 
-    Each sample's second nearest centroid is a negative that is hard, but not of its own kind; the
-    other members of its cluster, which may mean the same, are held at a distance by a margin.
+    Each sample's second nearest centroid is a negative that is hard but belongs to another cluster.
+    The other members of its own cluster, which may mean the same, are held at a distance by a margin.
     """
 
     name = "clusterns"
     title = "ClusterNS"
     paper = "Deng et al., Findings of ACL 2023"
     parts = ("clustering",)
-
-    def loss(
-        self, model: SentenceTransformer, parts: Sequence[Part], **frame: Any
-    ) -> ClusterNSLoss:
-        """The public loss, which has the centroids as an attribute."""
-        from clusterns.losses.clusterns import ClusterNSLoss
-
-        return ClusterNSLoss(model, parts=parts, **frame)

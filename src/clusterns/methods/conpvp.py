@@ -1,4 +1,4 @@
-"""ConPVP: what a sentence is about and what it is not, said by templates."""
+"""ConPVP: templates that say what a sentence is about, and what it is not about."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from clusterns.errors import UserError
 from clusterns.methods.method import Context, Method
-from clusterns.methods.recipe import Recipe
+from clusterns.methods.recipe import THIRD_VIEW, PartSettings, Recipe
 from clusterns.methods.registry import method, part
 from clusterns.views.template import Template
 from clusterns.views.view import View
@@ -47,19 +47,21 @@ NEGATED = tuple(
 
 
 @part("prototype")
-class PrototypeSettings(Recipe):
-    """Each sentence in a negated template ("is not about") is a negative of all (ConPVP)."""
+class PrototypeSettings(PartSettings):
+    """Each sentence in a negated template ("is not about") is a negative of every anchor (ConPVP)."""
 
     def make_part(self, context: Context) -> ThirdViewNegatives:
-        """The third view as negatives."""
+        """Make the third view's negatives."""
         from clusterns.losses.third_view import ThirdViewNegatives
 
         return ThirdViewNegatives()
 
-    def more_views(self, views: tuple[View, ...], folder: Path | None) -> tuple[View, ...]:
-        """The sentence in a negated template, drawn for each row."""
+    def more_views(
+        self, recipe: Recipe, views: tuple[View, ...], folder: Path | None
+    ) -> tuple[View, ...]:
+        """The sentence in a negated template, chosen at random for each row."""
         if any(view.preprocess is None for view in views[2:]):
-            raise UserError("prototype brings a third view of each sentence, and there is one.")
+            raise UserError(THIRD_VIEW)
         if not views[1].templates:
             raise UserError("prototype needs a template: set template=bert, or method=conpvp.")
         return (*views[:2], replace(views[1], text=None, templates=NEGATED), *views[2:])
@@ -69,8 +71,8 @@ class PrototypeSettings(Recipe):
 class ConPVP(Method):
     """Affirmative and negated templates give a sentence a positive and a negative prototype.
 
-    The anchor is the sentence with a few learned tokens before the mask; its positive says in
-    words what the sentence is about, its negative what it is not about.
+    The anchor is the sentence with a few learned tokens before the mask. The positive's template
+    says what the sentence is about, the negative's what it is not about.
     """
 
     name = "conpvp"
@@ -84,13 +86,13 @@ class ConPVP(Method):
     }
 
     def check(self, recipe: Recipe) -> None:
-        """Its positives are its own."""
+        """Refuse another template for the positives, which has its own."""
         if recipe.positive_template:
             raise ValueError("positive_template does not go with method conpvp, which has its own.")
         if not recipe.template:
             raise ValueError("method conpvp needs a template for the anchor.")
 
     def views(self, recipe: Recipe) -> tuple[View, ...]:
-        """The anchor's template, and one that is drawn from the affirmative ones."""
+        """The anchor's template, and a random affirmative one."""
         anchor, positive = super().views(recipe)
         return anchor, replace(positive, templates=AFFIRMATIVE)

@@ -1,14 +1,15 @@
-"""DCLR: noise as negatives, and a frozen model that judges which negatives are false."""
+"""DCLR: noise as negatives, and a frozen guide model that says which negatives are false."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
+from clusterns.errors import UserError
 from clusterns.methods.method import Context, Method
-from clusterns.methods.recipe import Recipe
+from clusterns.methods.recipe import PartSettings, Recipe
 from clusterns.methods.registry import method, part
 from clusterns.views.view import View
 
@@ -17,115 +18,174 @@ if TYPE_CHECKING:
 
     from clusterns.losses.dclr import Guide, NoiseNegatives
 
-OWN_JUDGE = "judge"
+OWN_GUIDE = "judge"
 
 
 @part("noise")
-class NoiseSettings(Recipe):
+class NoiseSettings(PartSettings):
     """Random vectors as negatives, moved up the gradient of the loss (DCLR)."""
 
-    # Drawn by other seeds.
-    revision: ClassVar[int] = 2
+    revision: ClassVar[int] = 2  # sampled with other seeds
 
     noise_times: float = Field(1.0, ge=0)
-    """Number of noise vectors, in batches."""
+    """Number of noise vectors as a multiple of the batch size."""
     noise_steps: int = Field(4, ge=0)
-    """How often the noise is moved up the gradient."""
+    """Number of times that the noise is moved up the gradient."""
     noise_rate: float = Field(1e-3, ge=0)
-    """How far it is moved each time; the published 1e-3 changes a similarity by next to nothing."""
+    """Length of each move; the published 1e-3 hardly changes a similarity."""
 
     def make_part(self, context: Context) -> NoiseNegatives:
-        """The noise of each step."""
+        """Make the noise."""
         from clusterns.losses.dclr import NoiseNegatives
 
-        return NoiseNegatives(
-            self.noise_times,
-            self.temperature,
-            steps=self.noise_steps,
-            step_size=self.noise_rate,
-            seed=self.seed,
-        )
+        return NoiseNegatives(self, context.recipe.temperature, seed=context.recipe.seed)
 
 
 @part("judge")
-class JudgeSettings(Recipe):
-    """In-batch negatives that a frozen model finds too much alike are left out (DCLR)."""
+class GuideSettings(PartSettings):
+    """In-batch negatives that a frozen guide model finds too similar are left out (DCLR)."""
 
+    path_keys: ClassVar[tuple[str, ...]] = ("judge",)
     revision: ClassVar[int] = 2  # the guide learns from the whole corpus, with dropout
 
-    places: ClassVar[tuple[str, ...]] = ("judge",)
-
     judge: str = ""
-    """The frozen, trained model: a run folder, a model's folder or a Hub name. Empty: a short SimCSE run first."""
+    """Guide: a trained model as a run folder, a model folder or a Hub name. Empty: train SimCSE briefly first."""
     judge_above: float = Field(0.9, ge=-1, le=1)
-    """Negatives whose cosine under the judge is above this are left out (phi)."""
+    """Leave out negatives whose cosine under the guide is above this (phi)."""
     judge_steps: int = Field(125, ge=1)
-    """Steps of the SimCSE run that makes the judge where none is named."""
+    """Steps of the SimCSE run that makes the guide if none is named."""
 
-    @model_validator(mode="after")
-    def _one_sentence_a_row(self) -> JudgeSettings:
-        # Of two sentences, the judge would compare the anchors only.
-        if self.positives == "document":
-            raise ValueError("positives = document does not go with a judge of whole sentences.")
-        return self
+    def check(self, recipe: Recipe) -> None:
+        """A row must be one sentence: of two, the guide would compare the anchors only."""
+        if recipe.positives == "document":
+            raise ValueError("positives = document does not go with a guide of whole sentences.")
 
     def make_part(self, context: Context) -> Guide:
-        """The judge, which reads the last column of a batch: whole sentences in its own tokens."""
+        """Make the part; the guide reads the last column of a batch, whole sentences in its own tokens."""
         from clusterns.losses.dclr import Guide
 
-        model = self._judge(context.folder)
-        if model is None:  # a dry run, for which none is trained: it costs what the model costs
+        guide = self._guide(context.folder)
+        if guide is None:  # a dry run, in which none is trained: it costs what the model costs
             from copy import deepcopy
 
             from clusterns.encoder.training_modules import without_training_modules
-            from clusterns.errors import UserError
             from clusterns.losses.distributed import get_world_size
 
             if get_world_size() > 1:
                 raise UserError(
-                    "no judge is named, and one cannot be trained by several processes: train SimCSE "
-                    "first (`clusterns train ... --method simcse`) and name its run with --set "
-                    "judge=DIR."
+                    "no guide is named, and several processes cannot train one: train SimCSE first "
+                    "(`clusterns train ... --method simcse`) and name its run with --set judge=DIR."
                 )
-            model = without_training_modules(deepcopy(context.model))
-        return Guide(model, self.judge_above, column=-1)
+            guide = without_training_modules(deepcopy(context.model))
+        return Guide(self, guide, column=-1)
 
-    def more_views(self, views: tuple[View, ...], folder: Path | None) -> tuple[View, ...]:
-        """A column for the judge, behind those of the encoder."""
-        model = self._judge(folder)
-        if model is None:
+    def more_views(
+        self, recipe: Recipe, views: tuple[View, ...], folder: Path | None
+    ) -> tuple[View, ...]:
+        """A column for the guide, after those of the encoder."""
+        guide = self._guide(folder)
+        if guide is None:
             return views
-        prompt = model.prompts.get(model.default_prompt_name) if model.default_prompt_name else None
-        return *views, View(preprocess=model.preprocess, prompt=prompt)
+        prompt = guide.prompts.get(guide.default_prompt_name) if guide.default_prompt_name else None
+        return *views, View(preprocess=guide.preprocess, prompt=prompt)
 
     def fit(self, context: Context) -> None:
-        """Train the judge, where none is named."""
+        """Train the guide if none is named."""
         if not self.judge and context.folder is not None:
             from clusterns.losses.dclr import load_guide
-            from clusterns.methods.short_simcse import short_simcse
 
-            short_simcse(context, self.judge_steps, context.folder / OWN_JUDGE)
-            load_guide.cache_clear()  # a judge of an earlier run may have had the same place
+            _train_guide(context, self.judge_steps, context.folder / OWN_GUIDE)
+            load_guide.cache_clear()  # the guide of an earlier run may have been in the same folder
 
-    def _judge(self, folder: Path | None) -> SentenceTransformer | None:
+    def _guide(self, folder: Path | None) -> SentenceTransformer | None:
         from clusterns.losses.dclr import load_guide
 
         if self.judge:
             return load_guide(self.judge)
-        made = folder / OWN_JUDGE if folder is not None else None
+        made = folder / OWN_GUIDE if folder is not None else None
         return load_guide(str(made)) if made is not None and made.is_dir() else None
 
 
 @method
 class DCLR(Method):
-    """Noise negatives make the space even; negatives that a trained model finds alike are left out.
+    """Noise negatives make the space uniform; negatives that a trained model finds similar are left out.
 
-    In-batch negatives may mean the same as the anchor and always come from the narrow cone of the
-    encoder: the judge takes the first kind out, noise adds what lies outside the cone.
+    In-batch negatives may mean the same as the anchor, and they all come from the narrow cone of the
+    encoder. The guide removes the former; noise adds negatives from outside the cone.
     """
 
     name = "dclr"
     title = "DCLR"
     paper = "Zhou et al., ACL 2022"
-    needs = "a trained judge (judge=MODEL), or time for a short SimCSE run first"
+    needs = "a trained guide (judge=MODEL), or time for a short SimCSE run first"
     parts = ("noise", "judge")
+
+
+def _train_guide(context: Context, steps: int, path: Path) -> None:
+    """Train a copy of the model with plain SimCSE for some steps and save it to ``path``.
+
+    It reads as many sentences as the steps need, sampled from the whole corpus. Its positives are
+    dropout masks, so an encoder without dropout gets it back here.
+    """
+    import tempfile
+    from copy import deepcopy
+
+    import torch
+    from datasets import Dataset
+    from sentence_transformers import (
+        SentenceTransformerTrainer,
+        SentenceTransformerTrainingArguments,
+    )
+    from transformers import PrinterCallback, ProgressCallback
+
+    from clusterns.console import bar, log
+    from clusterns.data.split import select_texts
+    from clusterns.encoder.speed import has_dropout, set_dropout
+    from clusterns.encoder.training_modules import preserve_rng_state, without_training_modules
+    from clusterns.files import atomic_folder
+    from clusterns.losses.contrastive import ContrastiveLoss
+
+    class Bar(ProgressCallback):
+        """The library's bar without its lines, which it prints to stdout."""
+
+        def on_train_begin(self, args: Any, state: Any, *rest: Any, **kwargs: Any) -> None:
+            self.training_bar = bar(total=state.max_steps, desc="SimCSE", unit="step")
+            self.current_step = 0
+
+        def on_log(self, *args: Any, **kwargs: Any) -> None:
+            pass
+
+    recipe, n = context.recipe, len(context.texts)
+    log(f"No guide is named: training SimCSE first, {steps} steps of {recipe.batch_size}.")
+    model = deepcopy(context.model)
+    if not has_dropout(model):
+        set_dropout(model, 0.1)
+    order = torch.randperm(n, generator=torch.Generator().manual_seed(recipe.seed))
+    sample = sorted(order[: steps * recipe.batch_size].tolist())
+    rows = Dataset.from_dict({"text": select_texts(context.texts, sample)})
+    with tempfile.TemporaryDirectory() as scratch, preserve_rng_state(model.device):
+        args = SentenceTransformerTrainingArguments(
+            output_dir=scratch,
+            max_steps=steps,
+            per_device_train_batch_size=recipe.batch_size,
+            learning_rate=recipe.learning_rate,
+            # A process computes in one precision; the run that follows could not change it.
+            bf16=recipe.precision == "bf16",
+            fp16=recipe.precision == "fp16",
+            dataloader_drop_last=True,
+            save_strategy="no",
+            report_to="none",
+            log_level="error",
+            seed=recipe.seed,
+            use_cpu=not torch.accelerator.is_available(),
+        )
+        args.max_length = recipe.max_length  # the library's collator reads it from here
+        loss = ContrastiveLoss(model, recipe.temperature, mini_batch_size=recipe.mini_batch_size)
+        trainer = SentenceTransformerTrainer(model, args, train_dataset=rows, loss=loss)
+        trainer.remove_callback(PrinterCallback)
+        trainer.remove_callback(ProgressCallback)
+        if not context.quiet:
+            trainer.add_callback(Bar)
+        trainer.train()
+    with atomic_folder(path) as temporary:
+        without_training_modules(model).save_pretrained(str(temporary))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clusterns.methods.recipe import Recipe
+from clusterns.settings import Settings
 from clusterns.views.settings import CROPPED
 from clusterns.views.view import Crop, Repetition, View
 
@@ -17,13 +18,10 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from torch import Tensor
 
-    from clusterns.losses.contrastive import ContrastiveLoss
-    from clusterns.losses.part import Part
-
 
 @dataclass(frozen=True)
 class Context:
-    """What a part or a fit may look at when it is made."""
+    """What a part or a fit has to work with."""
 
     recipe: Recipe
     model: SentenceTransformer
@@ -31,10 +29,10 @@ class Context:
     texts: Sequence[str]
     """The corpus."""
     embed: Callable[..., Tensor]
-    """Training vectors of sentences: cut, templated and headed as in training, without dropout; with a
-    bar where ``progress`` says so."""
+    """Training vectors of sentences: with truncation, template and head as in training, without dropout.
+    ``progress`` shows a bar."""
     folder: Path | None = None
-    """Where the fit leaves its files; None in a dry run, which has none."""
+    """Folder for the files of the fit; None in a dry run."""
     documents: NDArray[np.int64] | None = None
     """The document of each text, if the corpus says; for :meth:`Method.make` only."""
     quiet: bool = False
@@ -49,23 +47,23 @@ class Method:
 
     name: str
     title: str
-    """As people write it."""
+    """Its name as people write it."""
     prompt_title: str = ""
-    """Its name where a template is used. Empty: "prompt-based" and the title."""
+    """Its title with a template. Empty: "prompt-based" and the title."""
     paper: str
     """Authors and year."""
     needs: str = ""
-    """What the user must have, in a few words."""
+    """What the user needs, in a few words."""
     parts: tuple[str, ...] = ()
     """Parts of its loss, by name."""
-    settings: type[Recipe] = Recipe
-    """Keys that belong to the method and to none of its parts."""
+    settings: type[Settings] = Settings
+    """Settings of the method itself, besides those of its parts."""
     defaults: Mapping[str, Any] = {}
-    """Defaults that differ from those of the keys."""
+    """Defaults that differ from those of the settings."""
     revision: int = 1
     """Raised when the method's numbers change: trials of an earlier revision are not used as its results."""
     trains = True
-    """False: :meth:`make` gives the model, and nothing is trained."""
+    """False: :meth:`make` returns the model, and nothing is trained."""
     keeps_steps = False
     """:meth:`make` leaves the result of each step in ``context.folder``, and resumes from there."""
 
@@ -73,7 +71,7 @@ class Method:
         """Refuse settings with a ValueError that says why."""
 
     def views(self, recipe: Recipe) -> tuple[View, ...]:
-        """The views of a row, those of the parts aside: by default anchor and positive."""
+        """The views of a row without those of the parts: by default anchor and positive."""
         templates = recipe.templates or (None, None)
         step = Crop(recipe.crop_min) if recipe.positives in CROPPED else None
         anchor, positive = (
@@ -98,18 +96,10 @@ class Method:
             return prompt_encoder(base, recipe.templates[0], seed=None)
         return load_base(base, recipe.pooling, seed=None)
 
-    def loss(
-        self, model: SentenceTransformer, parts: Sequence[Part], **frame: Any
-    ) -> ContrastiveLoss:
-        """The loss of these parts."""
-        from clusterns.losses.contrastive import ContrastiveLoss
-
-        return ContrastiveLoss(model, parts=parts, **frame)
-
     def fit(self, context: Context) -> None:
-        """Once in the life of a run, before training: leave files in ``context.folder``."""
+        """Once per run, before training: write files to ``context.folder``."""
 
     def make(self, context: Context) -> SentenceTransformer:
-        """The model of a method that does not train; ``context.model``, which is scored as the base,
-        stays as it is."""
+        """The model of a method that does not train; ``context.model`` is scored as the base and must not
+        change."""
         raise NotImplementedError

@@ -1,9 +1,9 @@
-"""The settings that every run has; parts and methods add theirs."""
+"""The settings that every run has, and the base of those that a part adds."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import yaml
 from pydantic import Field, field_validator, model_validator
@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from clusterns.methods.method import Context
     from clusterns.views.view import View
 
+THIRD_VIEW = "prototype and soft_negative cannot be combined: each adds a third view."
+
 
 class TrainingSettings(Settings):
-    """How long, how fast, how often validated."""
+    """Length, speed and validation of a run."""
 
     batch_size: int = Field(64, ge=2)
-    """Sentences of a step over all devices (N); incomplete batches are dropped."""
+    """Sentences per step over all devices (N); incomplete batches are dropped."""
     learning_rate: float = Field(5e-5, gt=0)
     """Peak learning rate of AdamW; it falls linearly to 0."""
     warmup_steps: int = Field(0, ge=0)
@@ -33,35 +35,35 @@ class TrainingSettings(Settings):
     weight_decay: float = Field(0.0, ge=0)
     """Weight decay of AdamW."""
     max_grad_norm: float = Field(1.0, ge=0)
-    """Gradients are clipped to this norm; 0 leaves them as they are."""
+    """Clip gradients to this norm; 0 turns clipping off."""
     epochs: float = Field(1.0, gt=0)
     """Passes over the corpus."""
     max_steps: int | None = Field(None, ge=1)
-    """Steps of the run, whatever the epochs say. Empty: by epochs."""
+    """Number of steps, which overrides epochs. Empty: by epochs."""
     eval_steps: int = Field(125, ge=1)
-    """Steps between two validations; a checkpoint is written with each."""
+    """Steps between validations; a checkpoint is written with each."""
     patience: int = Field(3, ge=0)
-    """Stop after this many validations without gain; 0, or keeping the last step, never stops early."""
+    """Stop after this many validations without improvement; 0, or keeping the last step, never stops early."""
     dev: str = "none"
-    """What chooses the step to keep: none (the last step), label-free, stsb (STS-B dev) or a file of scored pairs."""
+    """Score that selects the step to keep: none (last step), label-free, stsb (STS-B dev), a file of scored pairs."""
     checkpoint: Literal["best", "last"] = "best"
-    """Keep the best step by dev, or the last one whatever dev says; with dev=none always the last."""
+    """Keep the best step by dev, or the last one; with dev=none always the last."""
     heldout: int = Field(1000, ge=2)
     """Sentences held out for the label-free score; at most a tenth of the corpus."""
     max_sentences: int | None = Field(None, ge=2)
-    """At most so many sentences of the corpus are learned from, drawn by the seed. Empty: all."""
+    """Train on at most this many sentences of the corpus, sampled with the seed. Empty: all."""
     log_steps: int = Field(10, ge=1)
-    """Steps between two lines of loss and diagnostics in metrics.jsonl."""
+    """Steps between lines of loss and diagnostics in metrics.jsonl."""
     precision: Literal["fp32", "bf16", "fp16"] = "fp32"
-    """Arithmetic of the encoder; bf16 and fp16 pay on a GPU only."""
+    """Precision of the encoder; bf16 and fp16 are faster on a GPU only."""
     seed: int = Field(42, ge=0, lt=2**32)
     """Random seed."""
     check_memory: bool = True
-    """On a CPU, refuse a step that would not fit into memory; off, it is only said."""
+    """On a CPU, refuse a step that would not fit into memory; if false, only warn."""
     workers: int = Field(0, ge=0)
-    """Processes that tokenise ahead; 0 tokenises in the training process."""
+    """Processes that tokenize ahead; 0 tokenizes in the training process."""
     report_to: tuple[str, ...] = ()
-    """Where the metrics go besides the run folder: tensorboard, wandb, ..."""
+    """Where to log metrics besides the run folder: tensorboard, wandb, ..."""
 
     @property
     def keeps_last_step(self) -> bool:
@@ -75,18 +77,18 @@ class TrainingSettings(Settings):
 
 
 class ContrastiveSettings(Settings):
-    """What every contrastive method has."""
+    """Settings of every contrastive method."""
 
     temperature: float = Field(0.05, gt=0)
     """Temperature of the softmax (tau)."""
     masked_lm_weight: float = Field(0.0, ge=0)
-    """Weight of the auxiliary masked-LM objective; 0 leaves it out (SimCSE's setting is 0.1)."""
+    """Weight of the auxiliary masked-LM objective; 0 turns it off (SimCSE's setting is 0.1)."""
     masked_lm_probability: float = Field(0.15, gt=0, lt=1)
-    """Share of the tokens that the masked-LM objective masks."""
+    """Share of tokens that the masked-LM objective masks."""
     mini_batch_size: int | None = Field(None, ge=1)
     """Rows that go through the encoder at once, sorted by length. Empty: 64 on a CPU, all on a GPU."""
     gradient_cache: bool = False
-    """Keep the activations of one mini-batch only: large batches in little memory, a second forward pass."""
+    """Keep the activations of one mini-batch only: large batches in little memory, but a second forward pass."""
 
 
 class Recipe(
@@ -97,32 +99,25 @@ class Recipe(
     ContrastiveSettings,
     CorpusSettings,
 ):
-    """All settings that every run has. A part's settings are a subclass, and so is the recipe of a
-    method: the join of all of its parts' (see :func:`clusterns.methods.registry.recipe_class`)."""
+    """All settings that every run has. The recipe of a method also has the fields of its parts and
+    of the method itself (see :func:`clusterns.methods.registry.recipe_class`)."""
 
     description: str = ""
     """What the recipe is for, in a sentence."""
     method: str = "clusterns"
     """The training method; `clusterns methods` lists them."""
     parts: tuple[str, ...] = ()
-    """Parts that join those of the method: clustering, queue, ..."""
+    """Parts to add to those of the method: clustering, queue, ..."""
 
-    replaces: ClassVar[dict[str, str]] = {"template": "pooling"}
-    """A key that is changed takes out another one of the recipe."""
-    places: ClassVar[tuple[str, ...]] = ("base", "dev")
-    """Keys that may name a file or folder: a run keeps the whole path, to go on from anywhere."""
-    revision: ClassVar[int] = 1
-    """Of a part: raised when its numbers change, as that of a method."""
+    excludes: ClassVar[Mapping[str, str]] = {"template": "pooling"}
+    """Changing a key removes another one from the recipe."""
+    path_keys: ClassVar[tuple[str, ...]] = ("base", "dev")
+    """Keys that may name a file or folder; a run stores its absolute path, to resume from anywhere."""
 
     @classmethod
-    def revision_for(cls, settings: Mapping[str, Any]) -> int:
-        """The revision of a part with these settings, where only some of them changed its numbers."""
-        return cls.revision
-
-    @classmethod
-    def keys_of_places(cls) -> list[str]:
-        """``places`` of all parts of this recipe."""
-        return sorted({key for kind in cls.__mro__ for key in vars(kind).get("places", ())})
+    def all_path_keys(cls) -> list[str]:
+        """The ``path_keys`` of this recipe and of its parts."""
+        return sorted({key for kind in cls.__mro__ for key in vars(kind).get("path_keys", ())})
 
     @field_validator("parts", mode="before")
     @classmethod
@@ -137,27 +132,54 @@ class Recipe(
             )
         return self
 
-    # What a part's settings say besides their keys; called on a recipe that holds them.
+    def unused_keys(self) -> set[str]:
+        """Keys that have no effect, given the others; they stay out of the resolved recipe."""
+        parts = set() if self.parts else {"parts"}
+        prompts = set() if self.template else {"denoising", "positive_template"}
+        return super().unused_keys() | parts | prompts
+
+    def to_yaml(self) -> str:
+        """The resolved recipe with every key that has an effect."""
+        values: dict[str, Any] = self.model_dump(mode="json", exclude=self.unused_keys())
+        first = {key: values.pop(key) for key in ("description", "method", "base")}
+        return yaml.safe_dump({**first, **values}, sort_keys=False, allow_unicode=True)
+
+
+class PartSettings(Settings):
+    """The settings of one part of a loss, and what the part needs from a run.
+
+    The fields join those of the recipe, flat. The hooks are called on an object of the part's own
+    fields; what they need of the run's settings they get as ``recipe``.
+    """
+
+    excludes: ClassVar[Mapping[str, str]] = {}
+    path_keys: ClassVar[tuple[str, ...]] = ()
+    revision: ClassVar[int] = 1
+    """Raised when the part's numbers change: trials of an earlier revision are not used as its results."""
+
+    @classmethod
+    def revision_for(cls, settings: Mapping[str, Any]) -> int:
+        """The revision for these settings, where only some of them changed its numbers."""
+        return cls.revision
+
+    @classmethod
+    def of(cls, recipe: Recipe) -> Self:
+        """The part's own share of a recipe."""
+        values = {key: getattr(recipe, key) for key in cls.model_fields}
+        return cls.model_construct(recipe.model_fields_set & values.keys(), **values)
+
+    def check(self, recipe: Recipe) -> None:
+        """Refuse settings of the run with a ValueError that says why."""
 
     def make_part(self, context: Context) -> Part:
-        """The part of the loss."""
+        """Make the part of the loss."""
         raise NotImplementedError
 
-    def more_views(self, views: tuple[View, ...], folder: Path | None) -> tuple[View, ...]:
-        """The views of a row with those that the part needs; ``folder`` has the files of the fit."""
+    def more_views(
+        self, recipe: Recipe, views: tuple[View, ...], folder: Path | None
+    ) -> tuple[View, ...]:
+        """The views of a row plus those that the part needs; ``folder`` holds the files of the fit."""
         return views
 
     def fit(self, context: Context) -> None:
-        """Once in the life of a run, before training: leave files in ``context.folder``."""
-
-    def unread(self) -> set[str]:
-        """Keys that do not matter as the others are, and stay out of the resolved recipe."""
-        return (set() if self.parts else {"parts"}) | (
-            set() if self.template else {"denoising", "positive_template"}
-        )
-
-    def to_yaml(self) -> str:
-        """The resolved recipe, every key that this method reads."""
-        values: dict[str, Any] = self.model_dump(mode="json", exclude=self.unread())
-        first = {key: values.pop(key) for key in ("description", "method", "base")}
-        return yaml.safe_dump({**first, **values}, sort_keys=False, allow_unicode=True)
+        """Once per run, before training: write files to ``context.folder``."""

@@ -1,6 +1,6 @@
-"""Which methods and parts there are: those of this package, and those of others.
+"""The registry of methods and parts, of this package and of others.
 
-Nothing here loads PyTorch: methods import what is heavy in their functions.
+Nothing here loads PyTorch: methods import heavy modules inside their functions.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from itertools import combinations
 from typing import Any, TypeVar
 
 from pydantic import create_model, model_validator
@@ -18,15 +19,15 @@ from pydantic.fields import FieldInfo
 from clusterns import methods as package
 from clusterns.errors import UserError
 from clusterns.methods.method import Method
-from clusterns.methods.recipe import Recipe
-from clusterns.settings import closest
+from clusterns.methods.recipe import PartSettings, Recipe
+from clusterns.settings import Settings, closest
 
 ENTRY_POINTS = "clusterns.methods"
 M = TypeVar("M", bound=type[Method])
-P = TypeVar("P", bound=type[Recipe])
+P = TypeVar("P", bound=type[PartSettings])
 
 _METHODS: dict[str, Method] = {}
-_PARTS: dict[str, type[Recipe]] = {}
+_PARTS: dict[str, type[PartSettings]] = {}
 
 
 def method(kind: M) -> M:
@@ -65,10 +66,10 @@ def _load() -> None:
     for entry in entry_points(group=ENTRY_POINTS):
         try:
             entry.load()
-        except Exception as error:  # whatever it is, the other methods work
+        except Exception as error:  # whatever it is
             raise UserError(
                 f"the method {entry.name} of another package ({entry.value}) cannot be loaded: "
-                f"{error}. Mend or uninstall that package."
+                f"{error}. Fix or uninstall that package."
             ) from error
 
 
@@ -92,7 +93,7 @@ def get_method(name: str) -> Method:
     return _METHODS[name]
 
 
-def get_part(name: str) -> type[Recipe]:
+def get_part(name: str) -> type[PartSettings]:
     """The settings of a part by its name."""
     _load()
     if name not in _PARTS:
@@ -100,16 +101,16 @@ def get_part(name: str) -> type[Recipe]:
     return _PARTS[name]
 
 
-def keys_of(settings: type[Recipe]) -> set[str]:
-    """The keys that a part or a method adds to those of every run."""
+def keys_of(settings: type[Settings]) -> set[str]:
+    """The settings that a part or a method adds to those of every run."""
     return set(settings.model_fields) - set(Recipe.model_fields)
 
 
 def owners() -> dict[str, str]:
-    """What each key that not every run has belongs to: ``method clusterns``, ``part queue``."""
+    """The owner of each setting that not every run has: ``method clusterns``, ``part queue``."""
     methods: dict[str, list[str]] = {}
     for name in method_names():
-        for key in set().union(*(keys_of(settings) for settings in _settings_of(name, ()))):
+        for key in recipe_class(name).model_fields.keys() - Recipe.model_fields.keys():
             methods.setdefault(key, []).append(name)
     found = {key: f"method {' or '.join(names)}" for key, names in methods.items()}
     for name in part_names():
@@ -119,13 +120,13 @@ def owners() -> dict[str, str]:
 
 
 def part_with(key: str) -> str | None:
-    """The part that a key belongs to, if it is one's."""
+    """The part that a setting belongs to, if any."""
     return next((name for name in part_names() if key in keys_of(get_part(name))), None)
 
 
 def all_fields() -> dict[str, FieldInfo]:
-    """Every key of every method and part, sorted."""
-    kinds: list[type[Recipe]] = [Recipe, *(get_part(name) for name in part_names())]
+    """Every setting of every method and part, sorted."""
+    kinds: list[type[Settings]] = [Recipe, *map(get_part, part_names())]
     kinds += [get_method(name).settings for name in method_names()]
     fields = {key: field for kind in kinds for key, field in kind.model_fields.items()}
     return dict(sorted(fields.items()))
@@ -144,34 +145,32 @@ def defaults_by_method(key: str) -> dict[str, Any]:
     return found
 
 
-def all_parts(recipe: Recipe) -> list[type[Recipe]]:
-    """The settings of the parts of a recipe: those of its method, then those that it adds."""
-    names = dict.fromkeys((*get_method(recipe.method).parts, *recipe.parts))
-    return [get_part(name) for name in names]
+def part_settings(recipe: Recipe) -> list[PartSettings]:
+    """The settings of each part of a recipe: those of its method, then those that it adds."""
+    return [kind.of(recipe) for kind in _part_kinds(recipe.method, recipe.parts)]
 
 
-def _settings_of(name: str, parts: Sequence[str]) -> list[type[Recipe]]:
-    chosen = get_method(name)
-    names = dict.fromkeys((*chosen.parts, *parts))
-    return [*(get_part(each) for each in names), chosen.settings]
+def _part_kinds(name: str, parts: Sequence[str]) -> list[type[PartSettings]]:
+    return [get_part(each) for each in dict.fromkeys((*get_method(name).parts, *parts))]
 
 
 @cache
 def recipe_class(name: str, parts: tuple[str, ...] = ()) -> type[Recipe]:
-    """The class of a method's recipes, with the keys of its parts and of those that are added."""
-    chosen = get_method(name)
-    bases = [each for each in dict.fromkeys(_settings_of(name, parts)) if each is not Recipe]
-    for i, one in enumerate(bases):
-        for other in bases[i + 1 :]:
-            if shared := keys_of(one) & keys_of(other):
-                raise UserError(
-                    f"{one.__name__} and {other.__name__} both have a key {min(shared)!r}: they "
-                    "cannot be combined."
-                )
+    """The class of a method's recipes: the fields of every run, of its parts and of the method itself."""
+    chosen, kinds = get_method(name), _part_kinds(name, parts)
+    bases = [kind for kind in (*kinds, chosen.settings) if kind is not Settings]
+    for one, other in combinations(bases, 2):
+        if shared := keys_of(one) & keys_of(other):
+            raise UserError(
+                f"{one.__name__} and {other.__name__} both have a setting {min(shared)!r}, so they "
+                "cannot be combined."
+            )
 
     def check(self: Any) -> Any:
         if self.parts and not chosen.trains:
             raise ValueError(f"parts are for methods that train, and {name} does not.")
+        for kind in kinds:
+            kind.of(self).check(self)
         views = chosen.views(self)
         if chosen.trains and self.dropout == 0 and chosen.views_are_the_same(views):
             raise ValueError("positives = dropout with dropout = 0: both views would be the same.")
@@ -179,9 +178,5 @@ def recipe_class(name: str, parts: tuple[str, ...] = ()) -> type[Recipe]:
         return self
 
     validator: Any = model_validator(mode="after")(check)
-
-    return create_model(
-        "Recipe",
-        __base__=tuple(bases) or Recipe,
-        __validators__={"_method_agrees": validator},
-    )
+    joined: Any = (*bases, Recipe)
+    return create_model("Recipe", __base__=joined, __validators__={"_method_agrees": validator})

@@ -1,4 +1,4 @@
-"""SNCSE: the negated sentence as a soft negative, alike in words and not in meaning."""
+"""SNCSE: the negated sentence as a soft negative, similar in words but not in meaning."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from clusterns.errors import UserError
 from clusterns.methods.method import Context, Method
-from clusterns.methods.recipe import Recipe
+from clusterns.methods.recipe import THIRD_VIEW, PartSettings, Recipe
 from clusterns.methods.registry import method, part
 from clusterns.views.negation import FullStop, Negation
 from clusterns.views.settings import CROPPED
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @part("soft_negative")
-class SoftNegativeSettings(Recipe):
+class SoftNegativeSettings(PartSettings):
     """The negated sentence, held a little below the positive by a margin (SNCSE). English only."""
 
     soft_weight: float = Field(1e-3, ge=0)
@@ -32,28 +32,32 @@ class SoftNegativeSettings(Recipe):
     """And at most this far below it (beta)."""
 
     @model_validator(mode="after")
-    def _sentences_are_whole(self) -> SoftNegativeSettings:
+    def _is_consistent(self) -> SoftNegativeSettings:
         if self.soft_alpha > self.soft_beta:
             raise ValueError(
                 f"soft_alpha = {self.soft_alpha} must not be above soft_beta = {self.soft_beta}."
             )
-        # The words of a crop are not those of its negation.
-        if self.positives in CROPPED:
-            raise ValueError(
-                f"positives = {self.positives} does not go with soft negatives of whole sentences."
-            )
         return self
 
+    def check(self, recipe: Recipe) -> None:
+        """Views must be whole sentences: the words of a crop are not those of its negation."""
+        if recipe.positives in CROPPED:
+            raise ValueError(
+                f"positives = {recipe.positives} does not go with soft negatives of whole sentences."
+            )
+
     def make_part(self, context: Context) -> SoftNegatives:
-        """The margin that holds them."""
+        """Make the margin that holds them."""
         from clusterns.losses.third_view import SoftNegatives
 
-        return SoftNegatives(self.soft_weight, self.soft_alpha, self.soft_beta)
+        return SoftNegatives(self)
 
-    def more_views(self, views: tuple[View, ...], folder: Path | None) -> tuple[View, ...]:
+    def more_views(
+        self, recipe: Recipe, views: tuple[View, ...], folder: Path | None
+    ) -> tuple[View, ...]:
         """The negated sentence, in the positive's template."""
         if any(view.preprocess is None for view in views[2:]):
-            raise UserError("soft_negative brings a third view of each sentence, and there is one.")
+            raise UserError(THIRD_VIEW)
         return (*views[:2], replace(views[1], text=Negation(), tokens=None), *views[2:])
 
 
@@ -61,8 +65,8 @@ class SoftNegativeSettings(Recipe):
 class SNCSE(Method):
     """The sentence with a "not" is a soft negative: below the positive, above all other sentences.
 
-    Encoders take sentences of the same words for the same. The margin tells them apart without
-    pushing the negation away like something that has nothing to do with the sentence.
+    Encoders find sentences with the same words similar. The margin separates them without pushing
+    the negation away as if it had nothing to do with the sentence.
     """
 
     name = "sncse"
@@ -77,6 +81,6 @@ class SNCSE(Method):
     }
 
     def views(self, recipe: Recipe) -> tuple[View, ...]:
-        """A full stop where there is none, in training as at test."""
+        """Add a missing full stop, in training as at test time."""
         anchor, positive = super().views(recipe)
         return replace(anchor, text=FullStop()), replace(positive, text=FullStop())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clusterns.methods.fitted import Untrained, UntrainedSettings
 from clusterns.methods.method import Context
 from clusterns.methods.registry import method
+from clusterns.methods.untrained import Untrained, UntrainedSettings
 from clusterns.static.settings import StaticSettings
 
 if TYPE_CHECKING:

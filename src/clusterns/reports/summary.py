@@ -100,7 +100,7 @@ def _settings(file: Path) -> dict[str, Any]:
     if adapted is not None:
         return {"method": f"adaptation for {adapted.purpose}", **adapted.model_dump()}
     recipe = load_recipe(str(file))
-    return recipe.model_dump(exclude=recipe.unread())
+    return recipe.model_dump(exclude=recipe.unused_keys())
 
 
 def _seconds(record: dict[str, Any], last: Path) -> float | None:

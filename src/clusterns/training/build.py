@@ -38,7 +38,8 @@ from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.features import columns_of
 from clusterns.losses.masked_lm import MaskedLanguageModelling
 from clusterns.methods.method import Context, Method
-from clusterns.methods.registry import all_parts, get_method
+from clusterns.methods.recipe import PartSettings
+from clusterns.methods.registry import get_method, part_settings
 from clusterns.training.processes import processes
 from clusterns.training.recipe import Recipe
 from clusterns.views.collator import PAIR, ViewCollator
@@ -96,7 +97,7 @@ def build_views(recipe: Recipe, fit: Path | None = None) -> tuple[View, ...]:
         fit: the folder that :func:`fit_once` wrote.
     """
     views = get_method(recipe.method).views(recipe)
-    for settings in all_parts(recipe):
+    for settings in part_settings(recipe):
         views = settings.more_views(recipe, views, fit)
     return views
 
@@ -147,9 +148,9 @@ def build_loss(
         masked_lm = MaskedLanguageModelling(model.tokenizer, recipe.masked_lm_probability)
     with model.truncate_embeddings(None):  # a model that truncates its embeddings is trained whole
         context = build_context(recipe, model, texts, fit)
-        loss = get_method(recipe.method).loss(
+        loss = ContrastiveLoss(
             model,
-            [settings.make_part(recipe, context) for settings in all_parts(recipe)],
+            parts=[settings.make_part(context) for settings in part_settings(recipe)],
             temperature=recipe.temperature,
             views=sum(view.preprocess is None for view in views),
             auxiliary_columns=sum(view.preprocess is not None for view in views),
@@ -189,7 +190,7 @@ def build_context(
 def has_fit(recipe: Recipe) -> bool:
     """Whether the method or one of its parts computes something before training."""
     own = type(get_method(recipe.method)).fit is not Method.fit
-    return own or any(settings.fit is not Recipe.fit for settings in all_parts(recipe))
+    return own or any(type(each).fit is not PartSettings.fit for each in part_settings(recipe))
 
 
 def fit_once(
@@ -207,8 +208,8 @@ def fit_once(
     with atomic_folder(folder) as temporary, model.truncate_embeddings(None):
         context = replace(build_context(recipe, model, texts, temporary), quiet=quiet)
         get_method(recipe.method).fit(context)
-        for settings in all_parts(recipe):
-            settings.fit(recipe, context)
+        for settings in part_settings(recipe):
+            settings.fit(context)
 
 
 def training_rows(recipe: Recipe, dataset: Dataset) -> Dataset:

@@ -40,7 +40,7 @@ def write_run_card(
     if method.trains:
         prompted = method.prompt_title or f"prompt-based {method.title}"
         how = f"trained with {prompted if recipe.templates else method.title}"
-    settings = recipe.model_dump(mode="json", exclude=recipe.unread())
+    settings = recipe.model_dump(mode="json", exclude=recipe.unused_keys())
     write_card(
         folder, model, base=recipe.base, how=how, settings=settings, result=result, record=record,
         loss=loss,

@@ -140,7 +140,7 @@ class RunFolder:
         reading = self.record["corpus"].get("reading", {})
         known = {key: value for key, value in reading.items() if key != "sources"}
         existing = load_recipe(str(self.recipe_file), known)
-        unused = recipe.unread() & existing.unread()
+        unused = recipe.unused_keys() & existing.unused_keys()
         for key, value in recipe.model_dump(exclude=unused | RESUME_IGNORES).items():
             if (old := getattr(existing, key, None)) != value:
                 raise UserError(

@@ -48,8 +48,8 @@ def load_recipe(
         values["description"] = f"{method.title} with the settings of {source}."
     if not {"method", "parts"}.isdisjoint(changes):
         values = {k: v for k, v in values.items() if k in kind.model_fields or k not in belongs}
-    replaces = {k: v for each in kind.__mro__ for k, v in vars(each).get("replaces", {}).items()}
-    for key, other in replaces.items():
+    excludes = {k: v for each in kind.__mro__ for k, v in vars(each).get("excludes", {}).items()}
+    for key, other in excludes.items():
         if changes.get(key) is not None and other not in changes:
             values.pop(other, None)
     both = {**method.defaults, "method": method.name, **values, **changes}
