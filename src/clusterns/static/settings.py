@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
+
+from clusterns.settings import Settings
 
 
-class StaticSettings(BaseModel):
+class StaticSettings(Settings):
     """How a table of word-piece vectors is learned from text alone."""
 
     vocabulary_size: int = Field(30_000, ge=100)
