@@ -158,8 +158,8 @@ class LabRunRequest(ExperimentOptions, WorkerOptions):
 class LabTableRequest(ExperimentOptions):
     """Print the table of an experiment: mean and standard deviation over seeds, beside the paper's rows.
 
-    Every difference that the experiment names is tested over seeds and over the examples of the test sets,
-    corrected for the number of comparisons. The table says what is missing.
+    Rows that the experiment compares are paired by seed: the mean difference with its 95 % interval, then a verdict.
+    The table says what is missing.
 
     For a paper:   clusterns lab table main --output main.tex
     """
@@ -173,20 +173,16 @@ class LabTableRequest(ExperimentOptions):
         if output is not None and output.suffix.lower() not in FORMATS:
             raise UserError(f"--output {output}: tables are written as .md or .tex.")
         experiment, trials = self.find_results()
-        from clusterns.evaluation.catalog import EvaluationData
         from clusterns.lab.cases import case_tables
-        from clusterns.lab.differences import find_differences
+        from clusterns.lab.compare import find_differences
         from clusterns.lab.outcomes import gather
         from clusterns.lab.tables import differences_table, scores_table
         from clusterns.tables import write_tables
 
         lines = gather(experiment, trials)
         tables = [scores_table(experiment, lines)]
-        if experiment.compare:
-            differences = find_differences(
-                experiment.compare, experiment.compare_by, lines, EvaluationData().pairs
-            )
-            tables.append(differences_table(experiment, differences))
+        if experiment.pairs():
+            tables.append(differences_table(experiment, find_differences(experiment, lines)))
         if experiment.cases:
             tables += case_tables(trials, experiment.cases)
         if output is not None:

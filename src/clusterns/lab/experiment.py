@@ -57,6 +57,11 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
+def _families(value: Any) -> Any:
+    """A list of pairs is one family without a name."""
+    return {"": value} if isinstance(value, list | tuple) else value
+
+
 Seeds = Annotated[tuple[int, ...], BeforeValidator(_seeds)]
 Changes = Annotated[dict[str, Any], BeforeValidator(_numbers)]
 
@@ -125,8 +130,9 @@ class Experiment(Settings):
     """The columns of the table."""
     cases: int = Field(0, ge=0)
     """Number of clusters of sentences to show below the table for each row."""
-    compare: list[tuple[str, str]] = []
-    """Pairs of rows to compare, the one that should win first."""
+    compare: Annotated[dict[str, list[tuple[str, str]]], BeforeValidator(_families)] = {}
+    """Pairs of rows to compare, the one that should win first: a list, or lists by the name of their family,
+    within which p-values are corrected."""
     compare_by: str = "sts/Avg."
     """The value that is compared."""
     figures: dict[str, FigureSpec] = {}
@@ -157,7 +163,7 @@ class Experiment(Settings):
             if twice:
                 raise ValueError(f"grid: {key} has {twice[0]} twice.")
         names = [label for label, _, _ in self.lines()]
-        wanted = [("compare", name) for pair in self.compare for name in pair]
+        wanted = [("compare", name) for pair in self.pairs() for name in pair]
         for file, figure in self.figures.items():
             if not re.fullmatch(r"[a-z0-9-]+", file):
                 raise ValueError(f"figure {file!r}: a name is made of a-z, 0-9 and -.")
@@ -174,7 +180,7 @@ class Experiment(Settings):
     def _check_values(self) -> None:
         """What is shown and compared must be what the trials are evaluated on."""
         shown = {f"table.columns.{name}": value for name, value in self.table.columns.items()}
-        if self.compare:
+        if self.pairs():
             shown["compare_by"] = self.compare_by
         for file, figure in self.figures.items():
             if figure.kind in ("against", "dots"):
@@ -202,6 +208,10 @@ class Experiment(Settings):
                 raise ValueError(
                     f"rows.{label}.paper_row: the paper's table has no row {wanted!r}: {known}."
                 )
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """The pairs of all families."""
+        return [pair for pairs in self.compare.values() for pair in pairs]
 
     def lines(self) -> list[tuple[str, Row, dict[str, Any]]]:
         """The lines of the table: label, row, and value of the grid."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clusterns.files import atomic_file
+from clusterns.lab.compare import MARGIN, Difference
 from clusterns.lab.outcomes import Curve, Line
 from clusterns.lab.specs import FigureSpec
 
@@ -32,21 +33,38 @@ def draw(
     folder: Path,
     formats: Sequence[str] = FORMATS,
 ) -> list[Path]:
-    """Draw a picture to ``folder/name.svg`` and ``.png``; nothing where there is nothing to show.
+    """Draw a figure to ``folder/name.svg`` and ``.png``; none if there is nothing to show.
 
     Returns:
         The files that were written.
     """
+    chosen = [line for line in lines if not spec.rows or line.label in spec.rows]
+    return _save(name, lambda figure: KINDS[spec.kind](figure, spec, chosen), folder, formats)
+
+
+def draw_differences(
+    name: str,
+    differences: Mapping[str, Difference],
+    folder: Path,
+    formats: Sequence[str] = FORMATS,
+) -> list[Path]:
+    """Draw paired differences by seed with their intervals, the equivalence margin, and the paper's
+    effect; ``differences`` by the label of their row."""
+    return _save(name, lambda figure: _differences(figure, differences), folder, formats)
+
+
+def _save(
+    name: str, drawn: Callable[[Figure], bool], folder: Path, formats: Sequence[str]
+) -> list[Path]:
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    chosen = [line for line in lines if not spec.rows or line.label in spec.rows]
     written = []
     with matplotlib.rc_context({**STYLE, "svg.hashsalt": name}):
         figure = Figure(layout="constrained")
         FigureCanvasAgg(figure)
-        if not KINDS[spec.kind](figure, spec, chosen):
+        if not drawn(figure):
             return []
         for form in formats:
             path = folder / f"{name}.{form}"
@@ -55,6 +73,33 @@ def draw(
                 figure.savefig(temporary, format=form, dpi=150, metadata=unsaid)
             written.append(path)
     return written
+
+
+def _differences(figure: Figure, differences: Mapping[str, Difference]) -> bool:
+    if not differences:
+        return False
+    figure.set_size_inches(7.2, 1.6 + 0.5 * len(differences))
+    axes = figure.add_subplot()
+    axes.axvspan(-MARGIN, MARGIN, color="#dddddd", label=f"equivalent: within ±{MARGIN}", zorder=0)
+    axes.axvline(0, color="black", linewidth=1)
+    places = range(len(differences))[::-1]
+    for place, one in zip(places, differences.values(), strict=True):
+        seeds = list(one.by_seed.values())
+        dots = {"color": COLORS[4], "markersize": 5, "markeredgecolor": "white"}
+        axes.plot(seeds, [place] * len(seeds), "o", label="a seed", zorder=3, **dots)
+        reach = one.interval and [[one.estimate - one.interval[0]], [one.interval[1] - one.estimate]]
+        axes.errorbar(
+            one.estimate, place + 0.22, xerr=reach, fmt="D", color=COLORS[0], capsize=4, markersize=6,
+            linewidth=2, label="mean and 95 % interval",
+        )  # fmt: skip
+        if one.paper is not None:
+            axes.plot(one.paper, place, "*", color=COLORS[1], markersize=11, label="the paper")
+    axes.set_yticks(list(places), list(differences))
+    axes.set_ylim(-0.6, len(differences) - 0.4)
+    axes.grid(axis="y", visible=False)
+    axes.set_xlabel("points by which the first is better")
+    _legend(figure, [axes])
+    return True
 
 
 def _curves(figure: Figure, spec: FigureSpec, lines: Sequence[Line]) -> bool:

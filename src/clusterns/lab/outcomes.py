@@ -13,6 +13,7 @@ import yaml
 
 from clusterns.evaluation.results import FOLDER as EVALUATION
 from clusterns.lab.experiment import Experiment
+from clusterns.lab.identity import superseded
 from clusterns.lab.program import error_in
 from clusterns.lab.specs import DEV_LAST
 from clusterns.lab.trial import CURVES, PREDICTIONS, Trial, is_restored
@@ -64,6 +65,10 @@ class Line:
     def values(self, name: str) -> dict[int, float]:
         """A value by seed, where there is one."""
         return {one.seed: one.values[name] for one in self.outcomes if name in one.values}
+
+    def at(self, name: str, step: int) -> list[float]:
+        """The values of the curves at a step."""
+        return [value for curve in self.curves(name) for at, value in curve if at == step]
 
     def curves(self, name: str) -> list[Curve]:
         """A curve of every seed that has it."""
@@ -139,17 +144,26 @@ def selected_earlier(one: Outcome) -> bool:
     return bool(run.get("steps")) and run.get("best_step", run["steps"]) != run["steps"]
 
 
-def inactive_parts(one: Outcome) -> list[str]:
-    """What did nothing in a run, so that it does not speak about that part."""
-    found = []
-    if one.result.get("run", {}).get("clustering_started_at") == 1:
+def remarks(one: Outcome) -> list[str]:
+    """What a reader must know of a trial: an old revision, a part that did nothing, the base's scores."""
+    run = one.result.get("run", {})
+    found = [f"superseded {each}" for each in superseded(one.result)]
+    if run.get("steps", 0) > 0 and run.get("best_step") == 0:
+        last = one.values.get(DEV_LAST)
+        found.append(
+            "no step was better than the base, so the scores are the base's"
+            + ("" if last is None else f"; dev of the last step: {last:.2f}")
+        )
+    started = run.get("clustering_started_at")
+    method = one.result.get("settings", {}).get("method")
+    if method == "clusterns" and "steps" in run and started is None:
+        found.append("clustering never started, so it is SimCSE")
+    if started == 1:
         found.append("sigma was reached at step 1, so its value had no effect")
-    judged = [value for _, value in one.curves.get("judged_false_negatives", [])]
-    if judged and not any(judged):
+    guided = [value for _, value in one.curves.get("judged_false_negatives", [])]
+    if guided and not any(guided):
         found.append("the guide called no pair a false negative")
     shares = [value for _, value in one.curves.get("hard_negative_share", [])]
-    if shares and sum(shares) / len(shares) < LEAST_SHARE:
-        found.append(
-            f"centroids made up {100 * sum(shares) / len(shares):.2g} % of the denominator"
-        )
+    if shares and (share := sum(shares) / len(shares)) < LEAST_SHARE:
+        found.append(f"centroids made up {100 * share:.2g} % of the denominator")
     return found

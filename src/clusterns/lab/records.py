@@ -1,9 +1,10 @@
-"""Records of experiments, small enough to be committed: all numbers, no vectors, nobody's paths.
+"""Records of experiments, small enough to be committed: all numbers, no vectors, no paths.
 
-    results/lab/main.jsonl                  what was asked, how the tests came out, then a line for each trial
-    results/lab/answers/simcse-1-0f3a.npz   what the model of a trial predicted, per example
+    results/lab/main.jsonl                  the experiment, then a line for each trial
+    results/lab/answers/simcse-1-0f3a.npz   predictions of a trial's model, per example
+    results/lab/searches/*.json             what `clusterns lab search` tried
 
-Tables and figures are drawn from a record as from the trials themselves, and a lab goes on from it
+Tables, comparisons and figures of a record are those of its trials, and a lab goes on from it
 (:mod:`clusterns.lab.restore`).
 """
 
@@ -12,35 +13,41 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from clusterns.errors import UserError
 from clusterns.evaluation.results import read_predictions, read_results, write_predictions
-from clusterns.files import atomic_file
-from clusterns.lab.differences import Difference
-from clusterns.lab.experiment import Experiment
+from clusterns.files import atomic_file, read_json, write_json
+from clusterns.lab.experiment import Experiment, experiment_names, load_experiment
 from clusterns.lab.identity import recorded_identity, trial_name
 from clusterns.lab.outcomes import Line, Outcome, current_names
 from clusterns.lab.trial import CURVES
 from clusterns.settings import validated
 
+SEARCHES = "searches"
 TRIAL_NAME = re.compile(r"\w[\w.-]*-\d+-[0-9a-f]{10}")
 FOLDERS = re.compile(r"(?<![^\s'\"(=])/(?:[^/\s'\"]+/)+")
-# What people call things is no path, whatever it looks like.
-NAMES = {"title", "about", "label", "line", "row", "first", "second", "beside", "compare", "name"}
+# Names that people chose are no paths, whatever they look like; such as names of rows.
+NAMES = {
+    "title", "about", "label", "line", "row", "rows", "first", "second", "beside", "compare", "name",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Record:
-    """An experiment and what came out of it."""
+    """An experiment and its outcomes."""
 
     name: str
     budget: str
     experiment: Experiment
     lines: Sequence[Line]
-    differences: Sequence[Difference]
+
+    @property
+    def results(self) -> list[Mapping[str, Any]]:
+        """The results of all trials."""
+        return [one.result for line in self.lines for one in line.outcomes]
 
     def write(self, folder: Path) -> Path:
         """Write it to ``folder/NAME.jsonl``, after the predictions, so that it never stands without them."""
@@ -48,9 +55,14 @@ class Record:
             for one in line.outcomes:
                 _write_predictions(one, folder)
         path = folder / f"{self.name}.jsonl"
+        experiment = self.experiment.model_dump(mode="json", by_alias=True)
+        # Earlier versions know a list of pairs and differences; both are read no more.
         head = {
             "budget": self.budget,
-            "experiment": self.experiment.model_dump(mode="json", by_alias=True),
+            "experiment": {**experiment, "compare": self.experiment.pairs()},
+            "families": [
+                {"name": name, "compare": pairs} for name, pairs in self.experiment.compare.items()
+            ],
             "lines": [
                 {
                     "label": line.label,
@@ -61,8 +73,8 @@ class Record:
                 }
                 for line in self.lines
             ],
-            "differences": [one.plain() for one in self.differences],
-            "cells": sum(len(line.outcomes) for line in self.lines),
+            "differences": [],
+            "cells": len(self.results),
         }
         trials = [
             {"line": line.label, "seed": one.seed, **one.result, CURVES: one.curves}
@@ -81,39 +93,88 @@ class Record:
         """Read what ``write`` wrote."""
         try:
             head, *trials = [json.loads(text) for text in path.read_text("utf-8").splitlines()]
-            # Records from before they were counted are taken as they are.
+            # Early records do not count their trials.
             if len(trials) != head.get("cells", len(trials)):
                 raise ValueError(f"it has {len(trials)} of {head['cells']} trials")
-            unknown = {trial["line"] for trial in trials} - {
-                line["label"] for line in head["lines"]
-            }
+            unknown = {one["line"] for one in trials} - {line["label"] for line in head["lines"]}
             if unknown:
                 raise ValueError(f"it has trials without a line: {', '.join(sorted(unknown))}")
-            lines = []
-            for line in head["lines"]:
-                own = [trial for trial in trials if trial["line"] == line["label"]]
-                outcomes = [
-                    Outcome(trial["seed"], trial, current_names(trial[CURVES])) for trial in own
-                ]
-                missing = {int(seed): why for seed, why in line.pop("missing").items()}
-                paper_row = line.pop("beside")
-                lines.append(Line(**line, paper_row=paper_row, outcomes=outcomes, missing=missing))
-            return cls(
-                path.stem,
-                head["budget"],
-                validated(Experiment, head["experiment"], f"experiment of {path}"),
-                lines,
-                [Difference(**one) for one in head["differences"]],
-            )
+            lines = [_line(line, trials) for line in head["lines"]]
+            values = dict(head["experiment"])
+            if "families" in head:
+                values["compare"] = {one["name"]: one["compare"] for one in head["families"]}
+            experiment = validated(Experiment, values, f"experiment of {path}")
+            return cls(path.stem, head["budget"], experiment, lines)._as_designed()
         except OSError as error:
             raise UserError(f"cannot read the record {path}: {error.strerror}.") from error
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             told = f"it has no {error}" if isinstance(error, KeyError) else str(error)
             raise UserError(f"{path} is not a record of an experiment: {told}.") from error
 
+    def _as_designed(self) -> Record:
+        """With the families and rows of the paper that an earlier version did not know.
+
+        Those of the package's experiment, if it compares the same pairs.
+        """
+        if self.name not in experiment_names():
+            return self
+        today = load_experiment(self.name)
+        if today.pairs() != self.experiment.pairs():
+            return self
+        rows = {label: row.paper_row_at(point) for label, row, point in today.lines()}
+        published = self.experiment.table.published or today.table.published
+        table = self.experiment.table.model_copy(update={"published": published})
+        return replace(
+            self,
+            experiment=self.experiment.model_copy(
+                update={"compare": today.compare, "table": table}
+            ),
+            lines=[
+                replace(line, paper_row=line.paper_row or rows.get(line.label))
+                for line in self.lines
+            ],
+        )
+
+
+def _line(head: Mapping[str, Any], trials: Sequence[Mapping[str, Any]]) -> Line:
+    return Line(
+        head["label"], head["row"], head["point"], head["beside"],
+        [
+            Outcome(one["seed"], one, current_names(one[CURVES]))
+            for one in trials
+            if one["line"] == head["label"]
+        ],
+        {int(seed): why for seed, why in head["missing"].items()},
+    )  # fmt: skip
+
+
+def keep_record(record: Record, folder: Path) -> Path:
+    """Write a record, unless the one that is there has trials that it lacks."""
+    path = folder / f"{record.name}.jsonl"
+    if path.is_file():
+        now = {line.label: len(line.outcomes) for line in record.lines}
+        kept = Record.read(path).lines
+        fewer = [line.label for line in kept if len(line.outcomes) > now.get(line.label, 0)]
+        if fewer:
+            raise UserError(
+                f"{path} has more trials of {', '.join(fewer)}: put them into the lab first (`clusterns lab restore`), "
+                "or remove it."
+            )
+    return record.write(folder)
+
+
+def keep_searches(lab: Path, folder: Path) -> list[Path]:
+    """Write a record for each search of a lab."""
+    found = []
+    for file in sorted(lab.glob("search/*/record.json")):
+        path = folder / SEARCHES / f"{file.parent.name}.json"
+        write_json(path, without_folders(read_json(file)))
+        found.append(path)
+    return found
+
 
 def recorded_name(result: Mapping[str, Any]) -> str:
-    """The name of a trial: as recorded, or made of what an early record holds."""
+    """The name of a trial: as recorded, or made from what an early record holds."""
     name = result.get("name")
     if name is None:
         identity = recorded_identity(result)
@@ -124,7 +185,7 @@ def recorded_name(result: Mapping[str, Any]) -> str:
 
 
 def early_name(result: Mapping[str, Any]) -> str:
-    """The name that a trial had before names were recorded: the last word of the command that made it."""
+    """The name of a trial before names were recorded: the last word of the command that made it."""
     return _checked(Path(str(result["record"]["command"][-1])).name)
 
 
@@ -135,7 +196,7 @@ def _checked(name: str) -> str:
 
 
 def predictions_file(folder: Path, result: Mapping[str, Any]) -> Path:
-    """Where a folder of records has the answers of a trial; those of an early one keep its early name."""
+    """Where a folder of records has the predictions of a trial; those of an early one keep its early name."""
     name = recorded_name(result) if "name" in result else early_name(result)
     return folder / "answers" / f"{name}.npz"
 
@@ -143,20 +204,21 @@ def predictions_file(folder: Path, result: Mapping[str, Any]) -> Path:
 def _write_predictions(one: Outcome, folder: Path) -> None:
     if one.predictions is None or not one.result["suites"]:
         return
-    predictions = read_results(one.predictions)[0].predictions
-    own = {
-        key: rows for key, rows in predictions.items() if key.split("/")[0] in one.result["suites"]
-    }
+    found = read_results(one.predictions)[0].predictions
+    own = {key: rows for key, rows in found.items() if key.split("/")[0] in one.result["suites"]}
     if own:
         file = predictions_file(folder, one.result)
-        # Another record may have the same trial with the predictions on other suites.
+        # Another record may have the same trial with the predictions of other suites.
         write_predictions(file, {**read_predictions(file), **own})
 
 
 def without_folders(value: Any) -> Any:
-    """Absolute paths say nothing to anyone else: the name of the file is kept, in sentences too."""
+    """Absolute paths without their folders, in sentences too."""
     if isinstance(value, dict):
-        return {key: each if key in NAMES else without_folders(each) for key, each in value.items()}
+        return {
+            key: each if key in NAMES and not isinstance(each, dict) else without_folders(each)
+            for key, each in value.items()
+        }
     if isinstance(value, list | tuple):
         return [without_folders(each) for each in value]
     return FOLDERS.sub("", value) if isinstance(value, str) else value

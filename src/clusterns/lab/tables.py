@@ -1,82 +1,77 @@
-"""The tables of an experiment: mean and spread over seeds, and which differences are more than chance."""
+"""The tables of an experiment: mean and spread over seeds, and the differences between rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 
 import numpy as np
 
 from clusterns.errors import UserError
 from clusterns.evaluation.catalog import AVERAGED, SUITES
 from clusterns.evaluation.results import LOWER_IS_BETTER
-from clusterns.evaluation.stats import two_sided_p
 from clusterns.evaluation.tables import published_rows
-from clusterns.lab.differences import Difference, least_p
+from clusterns.lab.compare import PERMUTED_SEEDS, Difference
 from clusterns.lab.experiment import Experiment
-from clusterns.lab.identity import superseded
-from clusterns.lab.outcomes import Line, Outcome, inactive_parts, selected_earlier
+from clusterns.lab.outcomes import Line, remarks, selected_earlier
 from clusterns.lab.specs import AMI, DEV_LAST, names_of
 from clusterns.tables import Table
 
 SEEDS = "seeds"
-CLUSTERNS = "clusterns"
 
 
 def scores_table(experiment: Experiment, lines: Sequence[Line]) -> Table:
-    """A row for every line, the paper's below it; trials without a result are named."""
+    """A row for every line, with the paper's row below it where one is named."""
     columns = columns_of(experiment, lines)
-    suite = experiment.table.suite
-    lower = [name.split("/")[0] in LOWER_IS_BETTER for name in columns.values()]
-    # A diagnostic has no best, and means over seeds that are not all there are not to be compared.
+    suites = [value.split("/")[0] for value in columns.values()]
+    # A diagnostic has no best, and means over different seeds are not to be compared.
     complete = not any(line.missing for line in lines)
-    marked = [
-        complete and name.split("/")[0] in (*SUITES, "dev", DEV_LAST) for name in columns.values()
-    ]
+    digits = experiment.table.digits
     table = Table(
         experiment.title,
         [*columns, SEEDS],
-        lower_is_better=[*lower, False],
-        mark_best=[*marked, False],
-        digits=experiment.table.digits,
-        spread_digits=experiment.table.digits,
+        lower_is_better=[*(suite in LOWER_IS_BETTER for suite in suites), False],
+        mark_best=[*(complete and s in (*SUITES, "dev", DEV_LAST) for s in suites), False],
+        digits=digits,
+        spread_digits=digits,
     )
-    published = published_rows(experiment.table.published or suite or "")
+    published = published_rows(experiment.table.published or experiment.table.suite or "")
+    shown: set[str | None] = {None}
     for line in lines:
-        means, spreads = [], []
-        for name in columns.values():
-            values = list(line.values(name).values())
-            means.append(float(np.mean(values)) if values else None)
-            spreads.append(float(np.std(values, ddof=1)) if len(values) > 1 else None)
-        there, asked = len(line.outcomes), len(line.outcomes) + len(line.missing)
-        count = str(there) if there == asked else f"{there} of {asked}"
+        values = [list(line.values(name).values()) for name in columns.values()]
+        done, planned = len(line.outcomes), len(line.outcomes) + len(line.missing)
+        count = str(done) if done == planned else f"{done} of {planned}"
+        means = [float(np.mean(each)) if each else None for each in values]
+        spreads = [float(np.std(each, ddof=1)) if len(each) > 1 else None for each in values]
         table.rows.append((line.label, [*means, count]))
         table.spreads.append([*spreads, None])
-        if line.paper_row is not None:
-            table.rows.append(_paper_row(line.paper_row, published, list(columns), table.digits))
+        if line.paper_row not in shown:
+            shown.add(line.paper_row)
+            table.rows.append(_paper_row(line.paper_row or "", published, list(columns), digits))
             table.spreads.append([None] * len(table.columns))
     table.notes += _notes(lines, columns)
-    table.notes += _judged_on(lines, {name.split("/")[0] for name in columns.values()})
+    table.notes += _notes_on_averages(lines, set(suites))
     return table
 
 
 def columns_of(experiment: Experiment, lines: Sequence[Line]) -> dict[str, str]:
-    """The columns of the table, each with the value in it; of a suite, those that are there."""
+    """The columns of the table and their values; of a suite, those that exist."""
     suite = experiment.table.suite
+    outcomes = [one for line in lines for one in line.outcomes]
     if suite is None:
-        differ = any(selected_earlier(one) for line in lines for one in line.outcomes)
         found = {}
         for name, value in experiment.table.columns.items():
             found[name] = value
-            if value == "dev" and differ:
+            if value == "dev" and any(map(selected_earlier, outcomes)):
                 found[f"{name}, last step"] = DEV_LAST
         return found
     names = [name for name in names_of(suite) if name != AMI]  # of DBpedia, which has a column
-    there = dict.fromkeys(name for line in lines for one in line.outcomes for name in one.values)
-    # A part of a set, or one from the Hub, has its name with more behind it.
+    values = dict.fromkeys(name for one in outcomes for name in one.values)
+    # A part of a set, or one from the Hub, says so behind its name.
     found = {
         each.removeprefix(f"{suite}/"): each
         for name in names
-        for each in there
+        for each in values
         if each.split(" (")[0] == f"{suite}/{name}"
     }
     return found or {name: f"{suite}/{name}" for name in names}
@@ -86,11 +81,10 @@ def _paper_row(
     name: str, published: dict[str, dict[str, float]], columns: list[str], digits: int
 ) -> tuple[str, list[float | str | None]]:
     if name not in published:
-        raise UserError(
-            f"paper_row: the paper's table has no row {name!r}: {', '.join(published) or 'it is empty'}."
-        )
+        known = ", ".join(published) or "it is empty"
+        raise UserError(f"paper_row: the paper's table has no row {name!r}: {known}.")
     numbers = published[name]
-    # As text: the best of ours is marked, not the best of another budget.
+    # As text, so that they are never marked as the best: the budget is another one.
     cells = [f"{numbers[c]:.{digits}f}" if c in numbers else None for c in columns]
     return f"{name} (paper)", [*cells, None]
 
@@ -98,30 +92,13 @@ def _paper_row(
 def _notes(lines: Sequence[Line], columns: dict[str, str]) -> list[str]:
     notes = ["Mean ± standard deviation over seeds; rows of the paper are as printed there."]
     for line in lines:
-        if line.missing:
-            whys: dict[str, list[int]] = {}
-            for seed, why in line.missing.items():
-                whys.setdefault(why, []).append(seed)
-            told = "; ".join(f"{_seeds(seeds)}: {why}" for why, seeds in whys.items())
-            notes.append(f"Missing: {line.label}, {told}.")
-        never = [one.seed for one in line.outcomes if never_clustered(one)]
-        if never:
-            notes.append(
-                f"{line.label}, {_seeds(never)}: clustering never started, so it is SimCSE."
-            )
-        kept = [one for one in line.outcomes if kept_base(one)]
-        if kept:
-            last = ", ".join(
-                f"{one.values[DEV_LAST]:.2f}" for one in kept if DEV_LAST in one.values
-            )
-            notes.append(
-                f"{line.label}, {_seeds([one.seed for one in kept])}: no step was better than the base, so the "
-                f"scores are the base's{f'; dev of the last step: {last}' if last else ''}."
-            )
-        notes += _by_seeds(
-            line, lambda one: [f"superseded {each}" for each in superseded(one.result)]
-        )
-        notes += _by_seeds(line, inactive_parts)
+        seeds: dict[str, list[int]] = defaultdict(list)
+        for seed, why in line.missing.items():
+            seeds[f"missing, {why}"].append(seed)
+        for one in line.outcomes:
+            for remark in remarks(one):
+                seeds[remark].append(one.seed)
+        notes += [f"{line.label}, {_seeds(each)}: {remark}." for remark, each in seeds.items()]
     for name, value in columns.items():
         without = [line.label for line in lines if line.outcomes and not line.values(value)]
         if without:
@@ -129,26 +106,16 @@ def _notes(lines: Sequence[Line], columns: dict[str, str]) -> list[str]:
     return notes
 
 
-def _by_seeds(line: Line, find: Callable[[Outcome], Sequence[str]]) -> list[str]:
-    """What is to be said of single seeds of a line, each thing once."""
-    found: dict[str, list[int]] = {}
-    for one in line.outcomes:
-        for words in find(one):
-            found.setdefault(words, []).append(one.seed)
-    return [f"{line.label}, {_seeds(seeds)}: {words}." for words, seeds in found.items()]
-
-
-def _judged_on(lines: Sequence[Line], suites: set[str]) -> list[str]:
-    """Averages that are not over all sets of the paper, or not of all trials over the same ones."""
+def _notes_on_averages(lines: Sequence[Line], suites: set[str]) -> list[str]:
+    """Averages that are not over all sets of the paper, or not over the same sets in all trials."""
     notes = []
     for suite in sorted(suites & AVERAGED.keys()):
-        judged = [
-            one.result["suites"][suite]["sets"]
+        sets = {
+            frozenset(one.result["suites"][suite]["sets"])
             for line in lines
             for one in line.outcomes
             if suite in one.result.get("suites", {})
-        ]
-        sets = {frozenset(each) for each in judged}
+        }
         lacking = [name for name in AVERAGED[suite] if not all(name in each for each in sets)]
         if len(sets) > 1:
             notes.append(
@@ -159,92 +126,53 @@ def _judged_on(lines: Sequence[Line], suites: set[str]) -> list[str]:
     return notes
 
 
-def never_clustered(one: Outcome) -> bool:
-    """Whether a run of ClusterNS never got down to its sigma."""
-    run, method = one.result.get("run", {}), one.result.get("settings", {}).get("method")
-    return method == CLUSTERNS and "steps" in run and run.get("clustering_started_at") is None
-
-
-def kept_base(one: Outcome) -> bool:
-    """Whether a run trained, and ended as what it began with."""
-    run = one.result.get("run", {})
-    return run.get("steps", 0) > 0 and run.get("best_step") == 0
-
-
 def _seeds(seeds: list[int]) -> str:
     return f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
 
 
 def differences_table(experiment: Experiment, differences: Sequence[Difference]) -> Table:
-    """A row for every pair that was compared."""
-    columns = ["difference", SEEDS, "p, seeds", "95 % CI, rows", "p, rows"]
+    """A row for every pair that was compared: the estimate with its interval, then the verdict."""
     table = Table(
-        f"Differences in {experiment.compare_by}", columns, mark_best=False, corner="Rows"
+        f"Differences in {experiment.compare_by}",
+        ["difference", "95 % interval", SEEDS, "p", "p, sign flips", "paper", "verdict"],
+        mark_best=False,
+        corner="Rows",
     )
-    for one in differences:
-        interval = None
-        if one.low is not None and one.high is not None:
-            interval = f"{one.low:+.2f} to {one.high:+.2f}"
-            if one.points_rows is not None and one.seeds_rows < one.seeds:
-                interval += f" around {one.points_rows:+.2f}"
-        table.rows.append(
-            (
-                f"{one.first} over {one.second}",
-                [
-                    f"{one.points:+.2f}",
-                    str(one.seeds),
-                    None if one.adjusted_seeds is None else f"{one.adjusted_seeds:.3f}",
-                    interval,
-                    p_over_rows(one),
-                ],
-            )
-        )
+    table.rows = [(one.name, difference_cells(one)) for one in differences]
     compared = {(one.first, one.second) for one in differences}
-    without = [f"{a} over {b}" for a, b in experiment.compare if (a, b) not in compared]
+    without = [f"{a} over {b}" for a, b in experiment.pairs() if (a, b) not in compared]
     if without:
         table.notes.append(f"Not compared, for lack of a common seed: {'; '.join(without)}.")
     if differences:
-        table.notes += _tests(differences)
+        families: dict[str, int] = defaultdict(int)
+        for one in differences:
+            families[one.family] += one.p is not None
+        told = ", ".join(f"{n or 'all'}: {count}" for n, count in families.items())
+        table.notes.append(
+            f"Paired by seed: mean difference, t-interval, two-sided p of a paired t-test, corrected by Holm's method "
+            f"within each family ({told})."
+        )
+    if any(len(one.by_seed) < PERMUTED_SEEDS for one in differences):
+        table.notes.append(
+            f"A sign-flip permutation of n seeds cannot reach a p below 2/2^n; it is given from {PERMUTED_SEEDS} seeds on."
+        )
     return table
 
 
-def p_over_rows(one: Difference) -> str | None:
-    """As it is shown; where it is the least that so many resamples can give, only a bound is known."""
-    if one.adjusted_rows is None:
-        return None
-    is_least = one.p_rows == two_sided_p(np.ones(one.rounds or 1))
-    return f"{'≤ ' if is_least else ''}{one.adjusted_rows:.3f}"
+def difference_cells(one: Difference) -> list[float | str | None]:
+    """The cells of a difference in :func:`differences_table`."""
+    done = len(one.by_seed)
+    return [
+        f"{one.estimate:+.2f}",
+        None if one.interval is None else "{:+.2f} to {:+.2f}".format(*one.interval),
+        str(done) if not one.missing_seeds else f"{done} of {done + one.missing_seeds}",
+        None if one.adjusted_p is None else p_value(one.adjusted_p),
+        None if one.permutation_p is None else p_value(one.permutation_p),
+        None if one.paper is None else f"{one.paper:+.2f}",
+        ", ".join(one.verdicts),
+    ]
 
 
-def _tests(differences: Sequence[Difference]) -> list[str]:
-    tested = [one.seeds for one in differences if one.p_seeds is not None]
-    notes = []
-    if tested:
-        floors = ", ".join(f"{least_p(n):.3g} with {n}" for n in sorted(set(tested)))
-        notes.append(
-            "p, seeds: paired permutation test over the seeds that both have, two-sided, adjusted by Holm's method "
-            f"for the number of comparisons ({len(tested)}). Before that, the least possible p is 2/2^n for n seeds: "
-            f"{floors}."
-        )
-    rounds = max(one.rounds for one in differences)
-    if rounds:
-        notes.append(
-            f"p, rows: paired bootstrap over the rows of the test sets, {rounds:,} resamples, seeds averaged, "
-            f"adjusted likewise ({sum(one.p_rows is not None for one in differences)}); the intervals are of "
-            "one comparison each."
-        )
-        fewer = [
-            f"{one.first} over {one.second} (of {one.seeds_rows})"
-            for one in differences
-            if 0 < one.seeds_rows < one.seeds
-        ]
-        if fewer:
-            notes.append(
-                f"The answers row by row of fewer seeds are at hand for {'; '.join(fewer)}: interval and p are of "
-                "these."
-            )
-    else:
-        notes.append(
-            "No test over rows: the answers row by row or the gold scores are not at hand."
-        )
-    return notes
+def p_value(p: float) -> str:
+    """As tables show it."""
+    return f"{p:.3f}" if p >= 0.001 else "< 0.001"

@@ -1,0 +1,177 @@
+"""A page of results from records: a template of Jinja says all words, the records all numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
+
+from clusterns.errors import UserError
+from clusterns.files import atomic_file, read_json
+from clusterns.lab.compare import Difference, find_differences
+from clusterns.lab.experiment import BUDGETS, experiment_names
+from clusterns.lab.figures import draw, draw_differences
+from clusterns.lab.launch import duration
+from clusterns.lab.outcomes import Line, read_curves
+from clusterns.lab.records import SEARCHES, Record, recorded_name
+from clusterns.lab.tables import difference_cells, differences_table, scores_table
+
+TEMPLATE, OWN_TEMPLATE = "report.md.jinja", "page.md.jinja"
+# Bases inside this package, now and earlier, by the digest of their weights.
+BASES = {"b153196ae02ef996": "minibert-raw", "2050d5de157c3209": "minibert"}
+
+
+class Section:
+    """An experiment as the template sees it: words of the file, tables as Markdown."""
+
+    def __init__(self, record: Record, figures: Path) -> None:
+        self.name, self.budget, self.lines = record.name, record.budget, record.lines
+        self.experiment, self.results = record.experiment, record.results
+        self._figures = figures
+
+    @property
+    def bases(self) -> str:
+        """What the trials started from."""
+        return ", ".join(sorted({base_name(one.get("base")) for one in self.results}))
+
+    @cached_property
+    def differences(self) -> list[Difference]:
+        """The differences that the experiment names."""
+        return find_differences(self.experiment, self.lines)
+
+    @property
+    def scores_table(self) -> str:
+        """Mean and spread over seeds."""
+        return scores_table(self.experiment, self.lines).markdown()
+
+    @property
+    def differences_table(self) -> str:
+        """The differences with their verdicts; empty if the experiment names none."""
+        if not self.experiment.pairs():
+            return ""
+        return differences_table(self.experiment, self.differences).markdown()
+
+    @property
+    def figures(self) -> list[str]:
+        """The names of the figures that could be drawn."""
+        specs = self.experiment.figures.items()
+        return [n for n, spec in specs if draw(n, spec, self.lines, self._figures, ("svg",))]
+
+    @property
+    def duration(self) -> str:
+        """Processor time of all trials."""
+        return duration(sum(one["processor_seconds"] for one in self.results))
+
+    @property
+    def corpora(self) -> str:
+        """The texts that the trials learned from."""
+        return ", ".join(sorted({str(one["corpus"]) for one in self.results}))
+
+    @property
+    def versions(self) -> str:
+        """The versions of the libraries that decide the numbers most."""
+        names = ("torch", "sentence-transformers")
+        versions = [one["record"]["versions"] for one in self.results]
+        return ", ".join(sorted({f"{name} {each[name]}" for each in versions for name in names}))
+
+
+def write_report(records: Path, output: Path) -> Path:
+    """Write the page of a folder of records, and its figures into a folder beside it.
+
+    A ``page.md.jinja`` among the records is used in place of the package's ``report.md.jinja``, which
+    it may extend.
+    """
+    order = experiment_names()
+    found = [Record.read(path) for path in sorted(records.glob("*.jsonl"))]
+    if not found:
+        raise UserError(f"{records} has no records: make them with `clusterns lab record`.")
+    found.sort(key=lambda one: order.index(one.name) if one.name in order else len(order))
+    figures = output.parent / output.stem
+    sections = [Section(record, figures) for record in found]
+    environment = Environment(
+        loader=ChoiceLoader([FileSystemLoader(records), PackageLoader("clusterns.lab", ".")]),
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+    )  # fmt: skip
+    environment.filters |= {"cells": difference_cells, "mean": _mean, "listed": _listed, "base_name": base_name}
+
+    def differences_figure(name: str, rows: Mapping[str, Difference]) -> str:
+        """Draws differences and returns the path of the figure, relative to the page."""
+        draw_differences(name, rows, figures, ("svg",))
+        return f"{output.stem}/{name}.svg"
+
+    page = environment.select_template([OWN_TEMPLATE, TEMPLATE]).render(
+        sections=sections,
+        by_name={section.name: section for section in sections},
+        folder=figures.name,
+        searches=[_search(read_json(f)) for f in sorted(records.glob(f"{SEARCHES}/*.json"))],
+        same=_on_the_same_trials(sections),
+        differences_figure=differences_figure,
+        base_name=base_name,
+        budgets=BUDGETS,
+        has=lambda name: (records / name).exists(),
+        read=lambda name: read_json(records / name),
+        curves=lambda name: {k: dict(curve) for k, curve in read_curves(records / name).items()},
+    )
+    with atomic_file(output) as temporary:
+        temporary.write_text(re.sub(r"\n{3,}", "\n\n", page), "utf-8")
+    return output
+
+
+def base_name(identity: str | None) -> str:
+    """A base as readers know it; that of the earliest records, which do not say, was minibert-raw."""
+    if not identity:
+        return BASES["b153196ae02ef996"]
+    return BASES.get(identity.rpartition(" ")[2], identity)
+
+
+def _on_the_same_trials(sections: Sequence[Section]) -> list[list[str]]:
+    """Groups of comparisons that stand on the very same trials."""
+    named: dict[tuple[frozenset[str], ...], list[str]] = {}
+    for section in sections:
+        trials = {
+            line.label: {one.seed: recorded_name(one.result) for one in line.outcomes}
+            for line in section.lines
+        }
+        for one in section.differences:
+            key = tuple(
+                frozenset(trials[label][seed] for seed in one.by_seed)
+                for label in (one.first, one.second)
+            )
+            named.setdefault(key, []).append(f"{one.name} ({section.name})")
+    return [names for names in named.values() if len(names) > 1]
+
+
+def _search(record: Mapping[str, Any]) -> dict[str, Any]:
+    """What a search found; ``first`` is the score of the recipe as it is, None if that failed."""
+    scored = {one["number"]: one for one in record["trials"] if one["value"] is not None}
+    values = [one["value"] for one in scored.values()]
+    first = record["trials"][0]["settings"]
+    known = BUDGETS["raw" if "minibert-raw" in str(record.get("base")) else "small"]
+    return {
+        **record,
+        "values": values,
+        "first": next((one["value"] for one in scored.values() if one["settings"] == first), None),
+        "found": scored[record["best"]] if scored else None,
+        "changed": {
+            key: value
+            for key, value in record["settings"].items()
+            if value != known.get(key) and key not in ("method", "seed")
+        },
+    }
+
+
+def _mean(values: Sequence[float] | Mapping[Any, float], digits: int = 2) -> str:
+    numbers = list(values.values() if isinstance(values, Mapping) else values)
+    return f"{mean(numbers):.{digits}f}" if numbers else "-"
+
+
+def _listed(settings: Mapping[str, Any]) -> str:
+    return ", ".join(
+        f"{key} {value:.3g}" if isinstance(value, float) else f"{key} {value}"
+        for key, value in settings.items()
+    )
