@@ -5,7 +5,7 @@
 Trains from minibert in the lab's small budget, once for each setting below, and looks at labelled sentences
 that it does not train on, in batches as in training: do clusters follow the classes, are false negatives of
 one class, is the second nearest centroid hard, and does it count? Needs CLUSTERNS_DATA. A setting that is on
-record, from the same base, is left alone: `results/lab/clusters-of-dbpedia.json`, which `write_lab_results.py` reads.
+record, from the same base, is left alone: `results/lab/clusters-of-dbpedia.json`, which `clusterns lab report` reads.
 """
 
 from __future__ import annotations

@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from clusterns.commands.encode import encode as encode
     from clusterns.commands.explore import explore as explore
     from clusterns.commands.inspect import inspect as inspect
-    from clusterns.commands.lab import lab_figures as lab_figures
     from clusterns.commands.lab import lab_list as lab_list
-    from clusterns.commands.lab import lab_restore as lab_restore
     from clusterns.commands.lab import lab_run as lab_run
     from clusterns.commands.lab import lab_search as lab_search
-    from clusterns.commands.lab import lab_table as lab_table
+    from clusterns.commands.lab_results import lab_figures as lab_figures
+    from clusterns.commands.lab_results import lab_record as lab_record
+    from clusterns.commands.lab_results import lab_report as lab_report
+    from clusterns.commands.lab_results import lab_restore as lab_restore
+    from clusterns.commands.lab_results import lab_table as lab_table
     from clusterns.commands.push import push as push
     from clusterns.commands.recipes import recipes as recipes
     from clusterns.commands.report import report as report
@@ -44,12 +46,14 @@ _HOMES = {
     "evaluate": "clusterns.api.evaluate",
     "explore": "clusterns.commands.explore",
     "inspect": "clusterns.commands.inspect",
-    "lab_figures": "clusterns.commands.lab",
+    "lab_figures": "clusterns.commands.lab_results",
     "lab_list": "clusterns.commands.lab",
-    "lab_restore": "clusterns.commands.lab",
+    "lab_record": "clusterns.commands.lab_results",
+    "lab_report": "clusterns.commands.lab_results",
+    "lab_restore": "clusterns.commands.lab_results",
     "lab_run": "clusterns.commands.lab",
     "lab_search": "clusterns.commands.lab",
-    "lab_table": "clusterns.commands.lab",
+    "lab_table": "clusterns.commands.lab_results",
     "load_base": "clusterns.encoder.load",
     "push": "clusterns.commands.push",
     "recipes": "clusterns.commands.recipes",
@@ -70,6 +74,8 @@ __all__ = [
     "inspect",
     "lab_figures",
     "lab_list",
+    "lab_record",
+    "lab_report",
     "lab_restore",
     "lab_run",
     "lab_search",

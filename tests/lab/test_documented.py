@@ -33,10 +33,12 @@ def test_the_example_runs_and_is_drawn_as_it_stands(
     table = run("table", "mine.yaml", *base)
     assert table.count(" ± ") >= 3
     assert "| ClusterNS, crops over SimCSE, crops |" in table
-    assert "2/2^n for n seeds: 0.5 with 2" in table
+    assert "from 6 seeds on: with n seeds it cannot be below 2/2^n" in table
     run("figures", "mine.yaml", *base)
     found = {file.name for file in (tmp_path / "runs" / "lab" / "figures").iterdir()}
-    assert found == {"mine.svg", "mine.png", "mine-curves.svg", "mine-curves.png"}
+    assert found == {
+        f"{n}.{f}" for n in ("mine", "mine-curves", "differences") for f in ("svg", "png")
+    }
 
 
 @pytest.mark.parametrize("kind", [Experiment, Row, TableSpec, FigureSpec])

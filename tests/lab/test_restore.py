@@ -14,7 +14,6 @@ import pytest
 
 from clusterns.api.lab import run_trial
 from clusterns.errors import UserError
-from clusterns.evaluation.datasets import ScoredPairs
 from clusterns.evaluation.results import (
     Results,
     SetResult,
@@ -23,12 +22,12 @@ from clusterns.evaluation.results import (
     write_predictions,
 )
 from clusterns.files import read_json, write_json
-from clusterns.lab.differences import Difference, find_differences
+from clusterns.lab.compare import find_differences
 from clusterns.lab.experiment import Experiment, load_experiment
-from clusterns.lab.outcomes import Line, gather
+from clusterns.lab.outcomes import gather
 from clusterns.lab.records import Record, predictions_file
 from clusterns.lab.restore import Restored, restore
-from clusterns.lab.tables import differences_table, scores_table
+from clusterns.lab.tables import scores_table
 from clusterns.lab.trial import Trial, trials_of
 from clusterns.training.folder import RunFolder
 from tests.lab.answers import PAIRS, keep_answers
@@ -66,22 +65,13 @@ def trials(tmp_path: Path, experiment: Experiment, monkeypatch: pytest.MonkeyPat
     return found
 
 
-def find(name: str) -> ScoredPairs:
-    return PAIRS
-
-
-def differences(experiment: Experiment, lines: list[Line]) -> list[Difference]:
-    return find_differences(experiment.compare, experiment.compare_by, lines, find)
-
-
 def test_tables_tests_and_records_are_those_of_the_lab_that_ran(
     tmp_path: Path, experiment: Experiment, trials: list[Trial]
 ) -> None:
     lines = gather(experiment, trials)
-    tested = differences(experiment, lines)
-    assert tested[0].p_rows is not None
-    assert tested[0].seeds_rows == 2
-    kept = Record("mine", "small", experiment, lines, tested).write(tmp_path / "records")
+    tested = find_differences(experiment, lines)
+    assert len(tested[0].by_seed) == 2
+    kept = Record("mine", "small", experiment, lines).write(tmp_path / "records")
     told = restore([kept], tmp_path / "other")
     assert (told.trials, told.there, told.without_predictions) == (4, 0, 0)
     again = trials_of(experiment, tmp_path / "other", "small")
@@ -90,8 +80,8 @@ def test_tables_tests_and_records_are_those_of_the_lab_that_ran(
     assert scores_table(experiment, restored).markdown() == (
         scores_table(experiment, lines).markdown()
     )
-    assert differences(experiment, restored) == tested
-    second = Record("mine", "small", experiment, restored, tested).write(tmp_path / "second")
+    assert find_differences(experiment, restored) == tested
+    second = Record("mine", "small", experiment, restored).write(tmp_path / "second")
     assert second.read_bytes() == kept.read_bytes()
     names = [sorted(f.glob("answers/*")) for f in (kept.parent, second.parent)]
     assert [f.name for f in names[0]] == [f.name for f in names[1]]
@@ -100,26 +90,10 @@ def test_tables_tests_and_records_are_those_of_the_lab_that_ran(
     assert restore([tmp_path / "records"], tmp_path / "other").there == 4
 
 
-def test_what_has_no_answers_is_left_out_of_the_tests_over_rows(
-    tmp_path: Path, experiment: Experiment, trials: list[Trial]
-) -> None:
-    lines = gather(experiment, trials)
-    kept = Record("mine", "small", experiment, lines, []).write(tmp_path / "records")
-    first = next(trial for trial in trials if trial.seed == 1)
-    (kept.parent / "answers" / f"{first.folder.name}.npz").unlink()
-    assert restore([kept], tmp_path / "other").without_predictions == 1
-    restored = gather(experiment, trials_of(experiment, tmp_path / "other", "small"))
-    (one,) = differences(experiment, restored)
-    assert (one.seeds, one.seeds_rows) == (2, 1)
-    assert "fewer seeds are at hand for ClusterNS over SimCSE (of 1)" in (
-        differences_table(experiment, [one]).markdown()
-    )
-
-
 def test_answers_of_two_records_of_a_cell_stand_side_by_side(
     tmp_path: Path, experiment: Experiment, trials: list[Trial]
 ) -> None:
-    kept = Record("mine", "small", experiment, gather(experiment, trials), [])
+    kept = Record("mine", "small", experiment, gather(experiment, trials))
     kept.write(tmp_path / "records")
     file = predictions_file(tmp_path / "records", trials[0].result)
     own = read_predictions(file)
@@ -131,7 +105,7 @@ def test_answers_of_two_records_of_a_cell_stand_side_by_side(
 def test_of_two_records_the_one_with_more_counts_and_completes_what_is_there(
     tmp_path: Path, experiment: Experiment, trials: list[Trial]
 ) -> None:
-    kept = Record("mine", "small", experiment, gather(experiment, trials), [])
+    kept = Record("mine", "small", experiment, gather(experiment, trials))
     whole, bare = kept.write(tmp_path / "a"), kept.write(tmp_path / "b")
     for file in bare.parent.glob("answers/*"):
         file.unlink()
@@ -172,7 +146,7 @@ def test_what_holds_no_records_is_refused(tmp_path: Path) -> None:
 def test_a_cell_that_is_not_whole_is_refused_and_nothing_is_written(
     tmp_path: Path, experiment: Experiment, trials: list[Trial], key: str, value: Any, said: str
 ) -> None:
-    kept = Record("mine", "small", experiment, gather(experiment, trials), [])
+    kept = Record("mine", "small", experiment, gather(experiment, trials))
     path = kept.write(tmp_path / "records")
     head, *lines = path.read_text("utf-8").splitlines()
     last = json.loads(lines[-1])
@@ -189,7 +163,7 @@ def test_a_cell_that_is_not_whole_is_refused_and_nothing_is_written(
 def test_a_record_that_was_cut_off_is_refused(
     tmp_path: Path, experiment: Experiment, trials: list[Trial]
 ) -> None:
-    kept = Record("mine", "small", experiment, gather(experiment, trials), [])
+    kept = Record("mine", "small", experiment, gather(experiment, trials))
     path = kept.write(tmp_path / "records")
     lines = path.read_text("utf-8").splitlines()
     path.write_text("\n".join(lines[:-1]), "utf-8")
@@ -207,7 +181,7 @@ def test_a_record_that_was_cut_off_is_refused(
 def test_damaged_answers_are_refused_and_nothing_is_written(
     tmp_path: Path, experiment: Experiment, trials: list[Trial], damage: Callable[[bytes], bytes]
 ) -> None:
-    kept = Record("mine", "small", experiment, gather(experiment, trials), [])
+    kept = Record("mine", "small", experiment, gather(experiment, trials))
     path = kept.write(tmp_path / "records")
     file = sorted(path.parent.glob("answers/*"))[-1]
     file.write_bytes(damage(file.read_bytes()))
@@ -222,7 +196,7 @@ def test_only_what_a_record_lacks_is_run(tmp_path: Path, tiny_bert: Path) -> Non
     assert lab("run", file, "--output", first, "--row", "SimCSE").code == 0
     experiment = load_experiment(str(file))
     lines = gather(experiment, trials_of(experiment, first, "small"))
-    kept = Record("mine", "small", experiment, lines, []).write(tmp_path / "records")
+    kept = Record("mine", "small", experiment, lines).write(tmp_path / "records")
     assert lab("restore", kept, "--lab", second).code == 0
     assert lab("run", file, "--output", second).code == 0
     assert len(scores(second)) == 2

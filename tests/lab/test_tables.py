@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.lab.differences import Difference
+from clusterns.lab.compare import Difference, find_differences
 from clusterns.lab.experiment import Experiment
 from clusterns.lab.outcomes import Line, Outcome
 from clusterns.lab.tables import differences_table, scores_table
@@ -42,8 +44,8 @@ def test_mean_and_deviation_over_seeds_with_the_papers_row_and_what_is_missing()
         "| B | 48.00 | 49.00 | 1 |",
         "| C | - | - | 0 of 2 |",
     ]
-    assert "Missing: A, seed 3: the disk is full." in table.notes
-    assert "Missing: C, seeds 1, 2: not run." in table.notes
+    assert "A, seed 3: missing, the disk is full." in table.notes
+    assert "C, seeds 1, 2: missing, not run." in table.notes
     # The best is marked where all seeds are there.
     assert (
         "| A | **50.00** ± 1.41 |"
@@ -110,10 +112,8 @@ def test_a_run_that_ended_as_its_base_is_said() -> None:
     trained = Line("A", "A", outcomes=[outcome(1, 40, 0), outcome(2, 40, 20), outcome(3, 40, 0)])
     untrained = Line("B", "B", outcomes=[outcome(1, 0, 0)])
     notes = scores_table(experiment(), [trained, untrained]).notes
-    assert notes[1:] == [
-        "A, seeds 1, 3: no step was better than the base, so the scores are the base's; dev of the last step: "
-        "41.00, 43.00."
-    ]
+    base = "no step was better than the base, so the scores are the base's; dev of the last step: "
+    assert notes[1:] == [f"A, seed 1: {base}41.00.", f"A, seed 3: {base}43.00."]
     columns = {"Avg.": "sts/Avg.", "STS-B dev": "dev"}
     table = scores_table(experiment(table={"columns": columns}), [trained])
     assert table.columns == ["Avg.", "STS-B dev", "STS-B dev, last step", "seeds"]
@@ -147,31 +147,40 @@ def test_a_row_that_the_paper_has_not_is_named() -> None:
         scores_table(experiment(), [line("A", {1: 1.0}, paper_row="SimCSE-BERT-huge")])
 
 
-def test_differences_say_what_their_tests_can_show() -> None:
-    found = [
-        Difference("A", "B", 1.234, 5, 0.0625, 0.125, 0.5, 2.0, 0.0004, 0.0008, 4999, 4, 1.5),
-        Difference("A", "C", -0.5, 3, 0.5, 0.5, -1.0, 0.1, 0.2, 0.2, 4999, 3, -0.5),
-        Difference("A", "D", 0.1, 1),
+def test_the_estimate_with_its_interval_comes_before_the_verdict() -> None:
+    families = {"primary": [["A", "B"]], "secondary": [["A", "C"], ["A", "D"]]}
+    asked = experiment(compare=families, rows={name: {} for name in "ABCD"})
+    seeds = range(1, 7)
+    lines = [
+        line("A", {n: 51 + n / 10 for n in seeds}),
+        line("B", {n: 50 + n / 20 for n in seeds}, missing={7: "not run"}),
+        line("C", {1: 51.0}),
+        line("D", {9: 1.0}),
     ]
-    table = differences_table(
-        experiment(compare=[["A", "B"]], rows={"A": {}, "B": {}, "C": {}, "D": {}}), found
-    )
+    lines[0] = replace(lines[0], missing={7: "not run"})
+    table = differences_table(asked, find_differences(asked, lines))
     assert [row for _, row in table.rows] == [
-        ["+1.23", "5", "0.125", "+0.50 to +2.00 around +1.50", "≤ 0.001"],
-        ["-0.50", "3", "0.500", "-1.00 to +0.10", "0.200"],
-        ["+0.10", "1", None, None, None],
+        ["+1.18", "+1.08 to +1.27", "6 of 7", "< 0.001", "0.031", None, "shown"],
+        ["+0.10", None, "1", None, None, None, "undecided"],
     ]
     notes = " ".join(table.notes)
-    assert "for the number of comparisons (2)" in notes
-    assert "2/2^n for n seeds: 0.25 with 3, 0.0625 with 5" in notes
-    assert "4,999 resamples" in notes
-    assert "for A over B (of 4): interval and p are of these." in notes
-    assert r"$\le$ 0.001" in table.latex()
+    assert "Not compared, for lack of a common seed: A over D." in notes
+    assert "Holm's method within each family (primary: 1, secondary: 0)" in notes
+    assert "from 6 seeds on: with n seeds it cannot be below 2/2^n" in notes
+    assert differences_table(asked, []).notes == [
+        "Not compared, for lack of a common seed: A over B; A over C; A over D."
+    ]
 
 
-def test_pairs_without_a_common_seed_are_said() -> None:
-    asked = experiment(compare=[["A", "B"]])
-    table = differences_table(asked, [])
-    assert table.notes == ["Not compared, for lack of a common seed: A over B."]
-    single = differences_table(asked, [Difference("A", "B", 1.0, 2, 0.5, 0.5)])
-    assert "No test over rows" in single.notes[-1]
+def test_several_verdicts_are_all_printed() -> None:
+    one = Difference(
+        "A", "B", {1: 0.1}, narrow_interval=(-0.1, 0.2), interval=(-0.2, 0.3), paper=1.3
+    )
+    table = differences_table(experiment(compare=[["A", "B"]]), [one])
+    assert table.rows[0][1][-2:] == ["+1.30", "equivalent, excludes the paper's effect"]
+
+
+def test_a_row_of_the_paper_stands_below_the_first_line_that_names_it() -> None:
+    lines = [line(name, {1: 1.0}, paper_row="SimCSE-BERT-base") for name in "AB"]
+    labels = [label for label, _ in scores_table(experiment(), lines).rows]
+    assert labels == ["A", "SimCSE-BERT-base (paper)", "B"]

@@ -71,10 +71,12 @@ def test_the_table_and_the_figures_of_a_lab(place: Path, whole: Path, tiny_bert:
     assert f"| ClusterNS over SimCSE | {dev['clusterns'] - dev['simcse']:+.2f} |" in done.out
     page = place / "table.md"
     assert lab("table", *options, "--seeds", 2, "--output", page).code == 0
-    assert "Missing: SimCSE, seed 2: not run." in page.read_text("utf-8")
+    assert "SimCSE, seed 2: missing, not run." in page.read_text("utf-8")
     done = lab("figures", *options)
     assert done.code == 0, done.err
-    assert {Path(line).name for line in done.out.splitlines()} == {"dev.svg", "dev.png"}
+    assert {Path(line).name for line in done.out.splitlines()} == {
+        "dev.svg", "dev.png", "differences.svg", "differences.png",
+    }  # fmt: skip
     assert "none: nothing to draw yet." in done.err
 
 

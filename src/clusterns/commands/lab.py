@@ -1,4 +1,4 @@
-"""``clusterns lab``: experiments over seeds, anywhere, and what they show."""
+"""``clusterns lab``: list experiments, run them, and search for settings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,17 @@ import typer
 from annotated_types import Ge
 from pydantic import Field
 
-from clusterns.commands.options import Changes, OptionalPath, Texts, as_list
+from clusterns.commands.lab_results import (
+    ExperimentOptions,
+    LabFiguresRequest,
+    LabFolder,
+    LabOptions,
+    LabRecordRequest,
+    LabReportRequest,
+    LabRestoreRequest,
+    LabTableCommand,
+)
+from clusterns.commands.options import Changes
 from clusterns.commands.request import Cli, Request, add_command, function
 from clusterns.commands.workers import WorkerOptions
 from clusterns.console import log, stdout
@@ -19,67 +29,13 @@ from clusterns.errors import Interrupted, UserError
 from clusterns.lab.experiment import (
     BUDGETS,
     WIKIPEDIA,
-    Budget,
     Experiment,
     experiment_names,
     load_experiment,
 )
 
 if TYPE_CHECKING:
-    from clusterns.lab.restore import Restored
     from clusterns.lab.trial import Trial
-    from clusterns.tables import Table
-
-LabFolder = Annotated[str | Path, Field(description="Folder of the lab."), Cli(Path)]
-FORMATS = {".md": "md", ".tex": "tex"}
-
-
-class LabOptions(Request):
-    """Where the trials are, and what all of them have in common."""
-
-    budget: Budget = "small"
-    """small: minibert, minutes per trial on one thread. raw: the same from a masked language model (minibert-raw),
-    for comparing methods. paper: the published settings, for GPUs."""
-    base: str | None = None
-    """Another encoder to start from, for all trials."""
-    corpus: str | None = None
-    """Another training corpus, for all trials."""
-    lab: LabFolder = "runs/lab"
-
-    @property
-    def folder(self) -> Path:
-        """The full path of the lab."""
-        return Path(self.lab).resolve()
-
-
-class ExperimentOptions(LabOptions):
-    """An experiment, and which of its trials are meant."""
-
-    experiment: Annotated[str | Path, Cli(str, argument=True)] = Field(kw_only=False)
-    """An experiment of `clusterns lab list`, or a YAML file of your own."""
-    seeds: Annotated[int | None, Ge(1)] = None
-    """Number of seeds per stochastic row. Default: as in the experiment."""
-    rows: Annotated[Sequence[str], Cli(list[str], ("--row",))] = ()
-    """Only this row. May be repeated."""
-
-    def find(self) -> tuple[Experiment, list[Trial]]:
-        """The experiment, and the trials that the options ask for."""
-        from clusterns.lab.trial import trials_of
-
-        experiment = load_experiment(str(self.experiment))
-        return experiment, trials_of(
-            experiment, self.folder, self.budget,
-            seeds=self.seeds, base=self.base, corpus=self.corpus, only=self.rows,
-        )  # fmt: skip
-
-    def find_results(self) -> tuple[Experiment, list[Trial]]:
-        """The same; refuse if no trial has a result."""
-        experiment, trials = self.find()
-        if not any(trial.is_done for trial in trials):
-            raise UserError(
-                f"{self.lab} has no result of this experiment: run `clusterns lab run` with the same options."
-            )
-        return experiment, trials
 
 
 class LabListRequest(Request):
@@ -153,87 +109,6 @@ class LabRunRequest(ExperimentOptions, WorkerOptions):
             stdout.print(f"failed: {name}: {why}", soft_wrap=True)
         if result.failed:
             raise typer.Exit(1)
-
-
-class LabTableRequest(ExperimentOptions):
-    """Print the table of an experiment: mean and standard deviation over seeds, beside the paper's rows.
-
-    Rows that the experiment compares are paired by seed: the mean difference with its 95 % interval, then a verdict.
-    The table says what is missing.
-
-    For a paper:   clusterns lab table main --output main.tex
-    """
-
-    output: OptionalPath = None
-    """Write to this .md or .tex file."""
-
-    def run(self) -> list[Table]:
-        """Make the tables, and write them to the file."""
-        output = None if self.output is None else Path(self.output)
-        if output is not None and output.suffix.lower() not in FORMATS:
-            raise UserError(f"--output {output}: tables are written as .md or .tex.")
-        experiment, trials = self.find_results()
-        from clusterns.lab.cases import case_tables
-        from clusterns.lab.compare import find_differences
-        from clusterns.lab.outcomes import gather
-        from clusterns.lab.tables import differences_table, scores_table
-        from clusterns.tables import write_tables
-
-        lines = gather(experiment, trials)
-        tables = [scores_table(experiment, lines)]
-        if experiment.pairs():
-            tables.append(differences_table(experiment, find_differences(experiment, lines)))
-        if experiment.cases:
-            tables += case_tables(trials, experiment.cases)
-        if output is not None:
-            write_tables(output, tables)
-            log(f"Wrote {output}.")
-        return tables
-
-
-class LabTableCommand(LabTableRequest):
-    format: Literal["md", "tex"] = "md"
-    """Format to print."""
-
-    def show(self, result: list[Table]) -> None:
-        """Print the tables, unless they went to a file."""
-        from clusterns.tables import tables_as
-
-        if self.output is None:
-            stdout.print(tables_as(self.format, result), soft_wrap=True, end="")
-
-
-class LabFiguresRequest(ExperimentOptions):
-    """Draw the figures of an experiment as SVG and PNG, with the spread over seeds.
-
-    clusterns lab figures main
-    """
-
-    output: OptionalPath = None
-    """Folder to write to. Default: figures in the folder of the lab."""
-
-    def run(self) -> list[Path]:
-        """Draw, and return the files."""
-        experiment, trials = self.find_results()
-        if not experiment.figures:
-            raise UserError(f"{self.experiment} declares no figures: docs/lab.md explains the key.")
-        from clusterns.lab.figures import draw
-        from clusterns.lab.outcomes import gather
-
-        lines = gather(experiment, trials)
-        folder = Path(self.lab) / "figures" if self.output is None else Path(self.output)
-        found = []
-        for name, spec in experiment.figures.items():
-            written = draw(name, spec, lines, folder)
-            if not written:
-                log(f"{name}: nothing to draw yet.")
-            found += written
-        return found
-
-    def show(self, result: list[Path]) -> None:
-        """Print the names of the files."""
-        for path in result:
-            stdout.print(str(path), soft_wrap=True)
 
 
 class LabSearchRequest(LabOptions):
@@ -318,43 +193,6 @@ class LabSearchRequest(LabOptions):
         stdout.print(f"Wrote {result['file']}.", soft_wrap=True)
 
 
-class LabRestoreRequest(Request):
-    """Put the trials of records into a lab, so that only missing ones run.
-
-    The rows of this project's own tables, to compare yours with:
-
-    clusterns lab restore results/lab
-
-    Then:   clusterns lab run mine.yaml
-    """
-
-    records: Texts = Field(kw_only=False)
-    """Records of experiments (.jsonl), or folders of them."""
-    lab: LabFolder = "runs/lab"
-
-    def run(self) -> Restored:
-        """Restore the trials."""
-        from clusterns.lab.restore import restore
-
-        return restore([Path(name) for name in as_list(self.records)], Path(self.lab).resolve())
-
-    def show(self, result: Restored) -> None:
-        """Print what was restored."""
-        lines = [f"{result.trials} trials put into {self.lab}."]
-        if result.there:
-            lines.append(f"{result.there} were there already.")
-        if result.without_predictions:
-            lines.append(
-                f"{result.without_predictions} have no predictions per example, so tests over examples leave "
-                "them out."
-            )
-        lines += [
-            f"superseded, not used in place of a new run: {name}" for name in result.superseded
-        ]
-        for line in lines:
-            stdout.print(line, soft_wrap=True)
-
-
 class LabTrialRequest(Request):
     """Run one trial; `clusterns lab run` hands them out."""
 
@@ -380,14 +218,12 @@ class LabTrialRequest(Request):
 
 lab_list = function(LabListRequest)
 lab_run = function(LabRunRequest)
-lab_table = function(LabTableRequest)
-lab_figures = function(LabFiguresRequest)
 lab_search = function(LabSearchRequest)
-lab_restore = function(LabRestoreRequest)
 
 COMMANDS: dict[str, type[Request]] = {
     "list": LabListRequest, "run": LabRunRequest, "table": LabTableCommand,
-    "figures": LabFiguresRequest, "search": LabSearchRequest, "restore": LabRestoreRequest,
+    "figures": LabFiguresRequest, "search": LabSearchRequest, "record": LabRecordRequest,
+    "restore": LabRestoreRequest, "report": LabReportRequest,
 }  # fmt: skip
 app = typer.Typer(
     help="Experiments: methods over seeds, their tables and figures.", no_args_is_help=True

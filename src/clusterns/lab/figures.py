@@ -85,9 +85,14 @@ def _differences(figure: Figure, differences: Mapping[str, Difference]) -> bool:
     places = range(len(differences))[::-1]
     for place, one in zip(places, differences.values(), strict=True):
         seeds = list(one.by_seed.values())
-        dots = {"color": COLORS[4], "markersize": 5, "markeredgecolor": "white"}
-        axes.plot(seeds, [place] * len(seeds), "o", label="a seed", zorder=3, **dots)
-        reach = one.interval and [[one.estimate - one.interval[0]], [one.interval[1] - one.estimate]]
+        axes.plot(
+            seeds, [place] * len(seeds), "o", color=COLORS[4], markersize=5, markeredgecolor="white",
+            label="a seed", zorder=3,
+        )  # fmt: skip
+        reach = one.interval and [
+            [one.estimate - one.interval[0]],
+            [one.interval[1] - one.estimate],
+        ]
         axes.errorbar(
             one.estimate, place + 0.22, xerr=reach, fmt="D", color=COLORS[0], capsize=4, markersize=6,
             linewidth=2, label="mean and 95 % interval",

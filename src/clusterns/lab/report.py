@@ -17,7 +17,7 @@ from clusterns.lab.compare import Difference, find_differences
 from clusterns.lab.experiment import BUDGETS, experiment_names
 from clusterns.lab.figures import draw, draw_differences
 from clusterns.lab.launch import duration
-from clusterns.lab.outcomes import Line, read_curves
+from clusterns.lab.outcomes import read_curves
 from clusterns.lab.records import SEARCHES, Record, recorded_name
 from clusterns.lab.tables import difference_cells, differences_table, scores_table
 
@@ -97,7 +97,12 @@ def write_report(records: Path, output: Path) -> Path:
         loader=ChoiceLoader([FileSystemLoader(records), PackageLoader("clusterns.lab", ".")]),
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    environment.filters |= {"cells": difference_cells, "mean": _mean, "listed": _listed, "base_name": base_name}
+    environment.filters |= {
+        "cells": difference_cells,
+        "mean": _mean,
+        "listed": _listed,
+        "base_name": base_name,
+    }
 
     def differences_figure(name: str, rows: Mapping[str, Difference]) -> str:
         """Draws differences and returns the path of the figure, relative to the page."""

@@ -154,7 +154,7 @@ def differences_table(experiment: Experiment, differences: Sequence[Difference])
         )
     if any(len(one.by_seed) < PERMUTED_SEEDS for one in differences):
         table.notes.append(
-            f"A sign-flip permutation of n seeds cannot reach a p below 2/2^n; it is given from {PERMUTED_SEEDS} seeds on."
+            f"The p over sign flips is given from {PERMUTED_SEEDS} seeds on: with n seeds it cannot be below 2/2^n."
         )
     return table
 
