@@ -2,7 +2,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from clusterns.commands.inspect import InspectRequest
+from clusterns.commands.train import TrainRequest
 from clusterns.encoder.prompt import prompt_encoder
+from clusterns.errors import UserError
+from clusterns.training.recipe import Recipe
 from tests.helpers.commands import run_cli
 
 
@@ -29,3 +35,17 @@ def test_a_plain_encoder_needs_its_pooling(tiny_bert: Path) -> None:
     code, out, _ = run_cli("inspect", tiny_bert, "one", "--pooling", "mean")
     assert code == 0
     assert "mean, 3 positions" in out
+
+
+def test_a_revision_becomes_part_of_the_name() -> None:
+    request = InspectRequest(model="owner/name", text="a", revision="v1")
+    assert request.model == "owner/name@v1"
+    assert InspectRequest.model_validate_json(request.model_dump_json()) == request
+    changes = TrainRequest(base="owner/name", revision="v1").changes(Recipe)
+    assert changes == {"base": "owner/name@v1"}
+    for refused in (
+        lambda: InspectRequest(model="minibert", text="a", revision="v1"),
+        lambda: TrainRequest(revision="v1").changes(Recipe),
+    ):
+        with pytest.raises(UserError, match="--revision v1 goes with the name of a Hub model"):
+            refused()

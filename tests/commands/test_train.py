@@ -13,7 +13,7 @@ from safetensors.numpy import load_file
 from sentence_transformers import SentenceTransformer
 
 import clusterns
-from clusterns.commands.plan import Plan, scored_pairs, suggest_documents
+from clusterns.commands.plan import Plan, _describe_truncation, scored_pairs, suggest_documents
 from clusterns.commands.train import TrainRequest, train
 from clusterns.data.settings import CorpusSettings
 from clusterns.encoder.load import load_base
@@ -301,3 +301,16 @@ def test_pairs_of_neighbors_are_suggested_to_methods_that_take_them(
 ) -> None:
     suggest_documents(load_recipe("default", settings))
     assert ("positives=document" in capsys.readouterr().err) is suggested
+
+
+def test_the_tokens_of_a_prompt_count_as_truncated(
+    tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = load_base(str(tiny_bert), "mean")
+    base.save_pretrained(str(tmp_path / "plain"))
+    base.prompts, base.default_prompt_name = {"general": "a b c d "}, "general"
+    base.save_pretrained(str(tmp_path / "prompted"))
+    for name, said in (("plain", "0.0%"), ("prompted", "50.0%")):
+        recipe = load_recipe("default", {"base": str(tmp_path / name), "max_length": 8})
+        _describe_truncation(recipe, ["a town", "a town by the river"])
+        assert f"{said} of the sentences are longer than" in capsys.readouterr().err

@@ -99,6 +99,16 @@ def test_truncation_is_counted_in_tokens() -> None:
     assert Embedder(model).truncation_rate(["a b c d", "a b c d e", "a b c d"]) == 0.5
 
 
+def test_the_tokens_of_a_prompt_are_counted() -> None:
+    model = load_model(str(minibert_folder()), "mean", max_length=6)
+    model.prompts = {"general": "a b ", "document": "a b c "}
+    assert token_counts(model, ["a b c d"]) == [6]
+    model.default_prompt_name = "general"
+    assert token_counts(model, ["a b c d"]) == token_counts(model, ["a b c d"], "query") == [8]
+    assert token_counts(model, ["a b c d"], "document") == [9]
+    assert Embedder(model).truncation_rate(["a b", "a b c d"]) == 0.5
+
+
 def test_a_model_without_tokenizer_truncates_nothing(hash_encoder: HashEncoder) -> None:
     assert Embedder(hash_encoder).truncation_rate(["a " * 1000]) == 0
 

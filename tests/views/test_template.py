@@ -19,11 +19,14 @@ def test_published_names_stand_for_pairs_and_own_text_for_itself() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("means {mask}", "{sentence} exactly once, and contains it 0 times"),
-        ("{sentence} {sentence} {mask}", "{sentence} exactly once, and contains it 2 times"),
-        ("{sentence} means [MASK]", "{mask} exactly once, and contains it 0 times"),
-        ("{sentence} {mask}{mask}", "{mask} exactly once, and contains it 2 times"),
-        ("albert", "named: bert, roberta"),
+        ("means {mask}", "contains {sentence} 0 times, but must contain it exactly once"),
+        (
+            "{sentence} {sentence} {mask}",
+            "contains {sentence} 2 times, but must contain it exactly once",
+        ),
+        ("{sentence} means [MASK]", "contains {mask} 0 times, but must contain it exactly once"),
+        ("{sentence} {mask}{mask}", "contains {mask} 2 times, but must contain it exactly once"),
+        ("albert", "Published templates: bert, roberta"),
     ],
 )
 def test_a_template_has_one_slot_and_one_mask(text: str, message: str) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from clusterns.commands.options import Json, ModelName
-from clusterns.commands.request import Cli, Request, function, same_as
+from clusterns.commands.options import Json, NamedModel
+from clusterns.commands.request import Cli, function, same_as
 from clusterns.console import print_json, stdout
 from clusterns.encoder.locate import check_model
 from clusterns.vectors.settings import Loading
@@ -17,13 +17,12 @@ if TYPE_CHECKING:
     from clusterns.encoder.inspect import Inspection
 
 
-class InspectRequest(Request):
+class InspectRequest(NamedModel):
     """Show the tokens of a text, which of them are pooled and how, and what is cut off.
 
     clusterns inspect runs/first "A text as the model sees it"
     """
 
-    model: ModelName = Field(kw_only=False)
     text: Annotated[str, Cli(argument=True)] = Field(kw_only=False)
     """Text to inspect."""
     pooling: str | None = same_as(Loading, "pooling")

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import yaml
 from annotated_types import Ge, Le
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
 
 from clusterns.commands.request import Cli, Request, same_as
 from clusterns.data.settings import CorpusSettings
+from clusterns.encoder.locate import with_revision
 from clusterns.errors import UserError
 from clusterns.settings import parse_value
 from clusterns.vectors.settings import Loading, check_device_name
@@ -115,10 +116,30 @@ class ReadingOptions(TextOptions):
     min_words: int | None = same_as(CorpusSettings, "min_words")
 
 
-class EncoderOptions(Loading, Request):
-    """Which model is opened, and how."""
+Revision = Annotated[
+    str | None,
+    Field(
+        description="Revision of a Hub model: branch, tag or commit. Short for owner/name@revision."
+    ),
+]
+
+
+class NamedModel(Request):
+    """Which model is opened."""
 
     model: ModelName = Field(kw_only=False)
+    revision: Revision = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_has_its_revision(cls, values: Any) -> Any:
+        if not isinstance(values, Mapping) or values.get("revision") is None:
+            return values
+        return {**values, "model": with_revision(str(values["model"]), values["revision"])}
+
+
+class EncoderOptions(Loading, NamedModel):
+    """Which model is opened, and how."""
 
     @property
     def loading(self) -> Loading:

@@ -249,15 +249,20 @@ def suggest_documents(recipe: Recipe) -> None:
 
 
 def _describe_truncation(recipe: Recipe, sample: Sequence[str]) -> None:
-    from clusterns.encoder.load import load_tokenizer
+    from clusterns.encoder.load import default_prompt, load_base, load_tokenizer, tokenizer_of
 
     if not len(sample) or "max_length" in recipe.unused_keys():
         return
-    tokenizer = load_tokenizer(recipe.base)
+    if is_sentence_transformer(resolve_base(recipe.base)):
+        model = load_base(recipe.base)
+        tokenizer, prompt = tokenizer_of(model), default_prompt(model)
+    else:
+        tokenizer, prompt = load_tokenizer(recipe.base), ""
     if tokenizer.model_max_length == math.inf:  # static word vectors read the whole text
         return
     # In a template, the sentence is counted without the tokenizer's own tokens.
-    tokens = tokenizer(list(sample), add_special_tokens=not recipe.template)["input_ids"]
+    texts = [prompt + text for text in sample]
+    tokens = tokenizer(texts, add_special_tokens=not recipe.template)["input_ids"]
     cut = sum(len(ids) > recipe.max_length for ids in tokens) / len(sample)
     log(
         f"{cut:.1%} of the sentences are longer than max_length = {recipe.max_length} tokens and are truncated."

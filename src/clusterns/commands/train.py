@@ -8,10 +8,18 @@ from typing import Annotated, Any
 import typer
 from pydantic import Field
 
-from clusterns.commands.options import Changes, OptionalPath, ReadingOptions, Texts, as_list
+from clusterns.commands.options import (
+    Changes,
+    OptionalPath,
+    ReadingOptions,
+    Revision,
+    Texts,
+    as_list,
+)
 from clusterns.commands.plan import Plan, Trained, plan_run
 from clusterns.commands.request import Cli, command_name, function, same_as
 from clusterns.console import log, stdout
+from clusterns.encoder.locate import MINIBERT, with_revision
 from clusterns.errors import Interrupted, UserError
 from clusterns.methods.registry import get_method
 from clusterns.settings import Settings
@@ -29,6 +37,7 @@ class RunRequest(ReadingOptions):
     seed: int | None = same_as(Recipe, "seed")
     settings: Changes = {}
     """Override a setting of the recipe. May be repeated; `clusterns recipes --keys` explains all settings."""
+    revision: Revision = None
     resume: bool = False
     """Resume the run in the output folder, with its text and settings. A finished run returns its result."""
 
@@ -40,7 +49,10 @@ class RunRequest(ReadingOptions):
         """What differs from the default settings: ``settings``, and the fields that are shortcuts for one."""
         named = self.model_dump(include=set(kind.model_fields), exclude_none=True)
         named = {key: str(v) if isinstance(v, Path) else v for key, v in named.items()}
-        return {**self.settings, **named}
+        changes = {**self.settings, **named}
+        if self.revision is not None:
+            changes["base"] = with_revision(str(changes.get("base", MINIBERT)), self.revision)
+        return changes
 
 
 class TrainRequest(RunRequest):

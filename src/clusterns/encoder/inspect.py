@@ -14,7 +14,7 @@ from sentence_transformers.sentence_transformer.modules import (
     WordEmbeddings,
 )
 
-from clusterns.encoder.load import pooling_of
+from clusterns.encoder.load import default_prompt, pooling_of
 from clusterns.errors import UserError
 
 Part = Literal["template", "prompt", "sentence", "unknown"]
@@ -58,7 +58,7 @@ class Inspection:
 
 def inspect_text(model: SentenceTransformer, text: str) -> Inspection:
     """Show how ``model`` tokenizes ``text``, what it cuts, and which states become the vector."""
-    prompt = model.prompts.get(model.default_prompt_name or "") or ""
+    prompt = default_prompt(model)
     first = model[0]
     if isinstance(first, WordEmbeddings):
         return _inspect_words(model, prompt + text)

@@ -207,6 +207,11 @@ def pooling_of(model: SentenceTransformer) -> str | None:
     return None
 
 
+def default_prompt(model: SentenceTransformer) -> str:
+    """The prompt that ``model`` puts before a text unless told otherwise; empty if there is none."""
+    return model.prompts.get(model.default_prompt_name or "") or ""
+
+
 def position_table(encoder: Module) -> nn.Embedding | None:
     """The table of position embeddings, or None if positions are relative or rotary."""
     embeddings = getattr(getattr(encoder, "model", None), "embeddings", None)

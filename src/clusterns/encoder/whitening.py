@@ -10,7 +10,7 @@ from sentence_transformers.base.modules import Dense, Module, Normalize
 from sentence_transformers.util import batch_to_device
 from torch import Tensor
 
-from clusterns.encoder.load import with_modules
+from clusterns.encoder.load import default_prompt, with_modules
 from clusterns.encoder.speed import by_length, in_batches
 from clusterns.errors import UserError
 
@@ -63,7 +63,7 @@ def whiten(
 def embed_batch(model: SentenceTransformer, sentences: list[str], max_length: int) -> Tensor:
     """(n, d) embeddings in the model's current mode: with dropout if it is training."""
     length = min(max_length, model.max_seq_length or max_length)
-    prompt = model.prompts.get(model.default_prompt_name) if model.default_prompt_name else None
+    prompt = default_prompt(model) or None
     features = model.preprocess(
         sentences, prompt=prompt, processing_kwargs={"text": {"max_length": length}}
     )

@@ -16,7 +16,7 @@ from transformers import set_seed
 from clusterns.data.documents import document_pairs
 from clusterns.encoder.denoising import add_denoising
 from clusterns.encoder.freeze import train_last_layers
-from clusterns.encoder.load import load_tokenizer, pooling_of
+from clusterns.encoder.load import default_prompt, load_tokenizer, pooling_of
 from clusterns.encoder.locate import is_sentence_transformer, resolve_base
 from clusterns.encoder.speed import (
     by_length,
@@ -120,7 +120,7 @@ def build_collator(
         preprocess = TemplatedViews(tokenizer, templates, model.max_seq_length)
     return ViewCollator(
         preprocess_fn=preprocess,
-        prompts=model.prompts.get(model.default_prompt_name or "") or None,
+        prompts=default_prompt(model) or None,
         max_length=min(recipe.max_length, model.max_seq_length or recipe.max_length),
         views=views,
         longest=model.max_seq_length,

@@ -169,7 +169,7 @@ class DocumentEncoder:
         index: dict[str, int] = {}
         rows = [index.setdefault(text, len(index)) for text in texts]
         distinct = list(index)
-        counts = token_counts(self.model, distinct)
+        counts = token_counts(self.model, distinct, "document")
         limit = self.model.max_seq_length
         if limit is not None:
             self.truncated += sum(counts[row] > limit for row in rows)
@@ -248,17 +248,25 @@ def encode_longest_first(
     return vectors
 
 
-def token_counts(model: Encoder, sentences: list[str]) -> list[int]:
-    """The number of tokens of each text; of words, if the model has no tokenizer of Transformers."""
+def token_counts(model: Encoder, sentences: list[str], task: Task | None = None) -> list[int]:
+    """The number of tokens of each text with its prompt; of words, if the model has no tokenizer of
+    Transformers."""
     tokenizer = getattr(model, "tokenizer", None)
     if not sentences or not isinstance(tokenizer, PreTrainedTokenizerBase):
         return [len(sentence.split()) for sentence in sentences]
-    counts: list[int] = []
+    prompt, counts = _prompt(model, task), []
     for start in range(0, len(sentences), TEXTS_PER_COUNT):
-        few = sentences[start : start + TEXTS_PER_COUNT]
+        few = [prompt + sentence for sentence in sentences[start : start + TEXTS_PER_COUNT]]
         ids = tokenizer(few, truncation=False, padding=False, verbose=False)["input_ids"]
         counts += [len(one) for one in ids]
     return counts
+
+
+def _prompt(model: Any, task: Task | None) -> str:
+    """The prompt that the library puts before a text of this kind."""
+    names = {"query": ("query",), "document": ("document", "passage", "corpus")}
+    known = [name for name in names.get(task or "", ()) if name in model.prompts]
+    return model.prompts.get(known[0] if known else model.default_prompt_name) or ""
 
 
 def _check_dimension(before: int | None, now: int) -> None:

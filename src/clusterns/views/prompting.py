@@ -1,4 +1,4 @@
-"""Tokenisers that put every sentence into a template."""
+"""Tokenizers that put every sentence into a template."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ FULL_STOP = Replace(Regex(r"""(?<=[^.?"'])\z"""), ".")
 
 @dataclass(frozen=True)
 class TemplateTokens:
-    """A template as tokens, the tokeniser's own ones at both ends ([CLS], [SEP]) among them."""
+    """A template as tokens, with the tokenizer's own ones at both ends ([CLS], [SEP])."""
 
     ids: tuple[int, ...]
-    """All tokens but the sentence's."""
+    """All tokens except the sentence's."""
     slot: int
-    """The sentence stands before the token of this index."""
+    """The sentence goes before the token of this index."""
     mask: int
     """Index of the mask."""
 
     @classmethod
     def of(cls, template: Template, tokenizer: PreTrainedTokenizerBase) -> TemplateTokens:
-        """Tokenise a template; text that looks like a special token stays text."""
+        """Tokenize a template; text that looks like a special token stays text."""
         tokenizer = with_soft_tokens(tokenizer, template)
         first, last = _frame(tokenizer)
         before, after = _numbered(template)
-        # A blank before the sentence goes with the sentence, as byte-level tokenisers have it.
+        # A space before the sentence belongs to the sentence, as in byte-level tokenizers.
         left, right = _tokenised(before.rstrip(), tokenizer), _tokenised(after, tokenizer)
         ids = (*first, *left, *right, *last)
         return cls(ids, len(first) + len(left), ids.index(tokenizer.mask_token_id))
@@ -47,7 +47,7 @@ class TemplateTokens:
 
 
 def _frame(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
-    """The tokens that the tokeniser puts before and after any text."""
+    """The tokens that the tokenizer puts before and after any text."""
     encoded = tokenizer("a", return_special_tokens_mask=True)
     ids, special = encoded["input_ids"], encoded["special_tokens_mask"]
     start = special.index(0)
@@ -59,7 +59,7 @@ def _tokenised(half: str, tokenizer: PreTrainedTokenizerBase) -> list[int]:
     """The tokens of one side of a template; one of the two sides holds the mask."""
     left, mask, right = half.partition(MASK)
     if mask:
-        # As in running text, where the mask token of some tokenisers swallows the blanks beside it.
+        # As in running text, where the mask token of some tokenizers swallows adjacent spaces.
         token = tokenizer.added_tokens_decoder[tokenizer.mask_token_id]
         left = left.rstrip() if token.lstrip else left
         right = right.lstrip() if token.rstrip else right
@@ -68,7 +68,7 @@ def _tokenised(half: str, tokenizer: PreTrainedTokenizerBase) -> list[int]:
 
 
 def _numbered(template: Template) -> tuple[str, str]:
-    """The halves of a template, each {soft} as the name of its token, between blanks."""
+    """The halves of a template, with each {soft} as the name of its token between null characters."""
     before, after = template.halves
     for name in template.soft_tokens:
         if SOFT in before:
@@ -79,7 +79,7 @@ def _numbered(template: Template) -> tuple[str, str]:
 
 
 def _ids(text: str, tokenizer: PreTrainedTokenizerBase) -> list[int]:
-    """The tokens of a text in which the names of learned tokens stand between zeros."""
+    """The tokens of a text, in which null characters enclose the names of learned tokens."""
     ids: list[int] = []
     for place, piece in enumerate(text.split("\0")):
         if place % 2:
@@ -92,10 +92,10 @@ def _ids(text: str, tokenizer: PreTrainedTokenizerBase) -> list[int]:
 def with_soft_tokens(
     tokenizer: PreTrainedTokenizerBase, template: Template
 ) -> PreTrainedTokenizerBase:
-    """A copy of ``tokenizer`` that knows the template's learned tokens, behind all others.
+    """A copy of ``tokenizer`` with the template's learned tokens at the end of the vocabulary.
 
-    As special tokens, which a sentence cannot contain. Without such tokens it is the tokeniser
-    itself.
+    They are special tokens, which a sentence cannot contain. Without learned tokens, it is the
+    tokenizer itself.
     """
     if not template.soft_tokens:
         return tokenizer
@@ -115,8 +115,8 @@ def _unescaped_ids(text: str, tokenizer: PreTrainedTokenizerBase) -> list[int]:
 
 
 def _escapes(tokenizer: PreTrainedTokenizerBase) -> dict[str, str]:
-    """Special tokens that the vocabulary would read as such even where they are split, as
-    SentencePiece's does, and what to write for them."""
+    """What to write for special tokens that the vocabulary recognizes even in split text, as
+    SentencePiece's does."""
     special = {*tokenizer.all_special_ids} - {tokenizer.unk_token_id}
     return {
         token: f"{token[0]} {token[1:]}"
@@ -130,11 +130,11 @@ def templated_tokenizer(
 ) -> PreTrainedTokenizerFast:
     """A copy of ``tokenizer`` that puts every sentence into ``template``.
 
-    All of it lies in the tokeniser's own file, so that it opens anywhere: the template is the
-    post-processor, hence truncation cuts the sentence only, and counts the template's tokens.
+    All of it is in the tokenizer's own file, which opens anywhere. The template is the
+    post-processor, so truncation cuts the sentence only, and counts the template's tokens.
 
     Args:
-        tokenizer: the tokeniser of a plain encoder.
+        tokenizer: the tokenizer of a plain encoder.
         template: the text around the sentence.
         full_stop: append the full stop of the test rule.
     """
@@ -168,7 +168,7 @@ def templated_tokenizer(
 def _post_processor(
     tokens: TemplateTokens, tokenizer: PreTrainedTokenizerBase
 ) -> TemplateProcessing:
-    """The template as two "special tokens" of many ids, around the sentence."""
+    """The template as two "special tokens" of many ids around the sentence."""
     sides = {"before": tokens.ids[: tokens.slot], "after": tokens.ids[tokens.slot :]}
     return TemplateProcessing(
         single="before $A after",
@@ -181,9 +181,9 @@ def _post_processor(
 
 
 class TemplatedViews:
-    """Tokenises the views of a training batch, each in its own template, without the full stop.
+    """Tokenizes the views of a training batch, each in its own template, without the full stop.
 
-    Fits the data collator of Sentence Transformers as its ``preprocess_fn``: the column's prompt is
+    It is a ``preprocess_fn`` for the data collator of Sentence Transformers: the column's prompt is
     the template's text, and ``max_length`` counts the tokens of the sentence alone.
     """
 
@@ -199,7 +199,7 @@ class TemplatedViews:
     def __call__(
         self, inputs: Sequence[str], prompt: str, max_length: int, **kwargs: Any
     ) -> dict[str, Any]:
-        """Tokenise one column."""
+        """Tokenize one column."""
         tokenizer = self.tokenizers[prompt]
         template_length = tokenizer.num_special_tokens_to_add()
         return dict(
@@ -209,7 +209,7 @@ class TemplatedViews:
                 truncation=True,
                 max_length=min(self.limit, template_length + max_length),
                 return_tensors="pt",
-                # Tells the template from the sentence, and is never shown to the encoder.
+                # Distinguishes the template from the sentence; the encoder never sees it.
                 return_special_tokens_mask=True,
             )
         )

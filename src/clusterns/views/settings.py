@@ -17,24 +17,27 @@ class ViewSettings(Settings):
     """How a sentence becomes the two inputs of a training row."""
 
     positives: Literal["dropout", "crop", "repetition", "document"] = "dropout"
-    """The two views: dropout masks (the paper's), crops, repeated sub-words, or crops of neighbours in a document."""
+    """How the two views differ: by dropout masks (the paper's), crops, repeated subwords, or crops of neighboring
+    sentences of a document."""
     crop_min: float = Field(0.3, gt=0, le=1)
-    """Shortest crop, as a share of the sentence's words."""
+    """Shortest crop, as a fraction of the sentence's words."""
     repetition_rate: float = Field(0.32, ge=0, le=1)
-    """Of repetition, the share of a sentence's tokens that bounds how many are doubled (at most 9 are)."""
+    """With positives=repetition, largest fraction of a sentence's tokens to duplicate (9 tokens at most)."""
     max_length: int = Field(32, ge=4)
-    """Tokens of a sentence that training sees; the saved model keeps the base's own limit."""
+    """Maximum number of tokens per sentence during training; the saved model keeps the base's own limit."""
 
 
 class PromptSettings(Settings):
-    """Prompt-based models: the sentence in a template, and the mask's state as its vector."""
+    """Prompt-based models: the sentence in a template, and the mask's state as its embedding."""
 
     template: str = ""
-    """Template of anchor and test: bert or roberta (published), or a text with {sentence} and {mask}. Empty: none."""
+    """Template of the anchor, also used at test time: bert or roberta (published), or a text with {sentence} and
+    {mask}. Empty: none."""
     positive_template: str = ""
-    """Template of the positive. Empty: the published partner of the anchor's, or the same text."""
+    """Template of the positive. Empty: the published counterpart of the anchor's, or the same text."""
     denoising: Literal["clean", "dropout", "none"] = "dropout"
-    """In training, subtract the mask state of the bare template, run with dropout (as published) or clean."""
+    """During training, subtract the mask state of the bare template, which runs with dropout (as published) or
+    without (clean). none: do not subtract it."""
 
     @property
     def templates(self) -> tuple[Template, Template] | None:
@@ -44,6 +47,6 @@ class PromptSettings(Settings):
     @model_validator(mode="after")
     def _templates_are_whole(self) -> PromptSettings:
         if self.positive_template and not self.template:
-            raise ValueError("positive_template goes with a template, and template is empty.")
+            raise ValueError("positive_template needs a template, but template is empty.")
         _ = self.templates
         return self

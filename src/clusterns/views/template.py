@@ -1,4 +1,4 @@
-"""Templates: the text around a sentence, with a mask whose state stands for the sentence."""
+"""Templates: the text around a sentence, with a mask whose state becomes the embedding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SOFT = "{soft}"
 class Template:
     """A text with exactly one ``{sentence}`` and exactly one ``{mask}``.
 
-    Each ``{soft}`` in it is a token of its own, which the vocabulary gains and training learns.
+    Each ``{soft}`` is a new token of the vocabulary, learned during training.
     """
 
     text: str
@@ -25,13 +25,13 @@ class Template:
             count = self.text.count(slot)
             if count != 1:
                 raise UserError(
-                    f"the template {self.text!r} must contain {slot} exactly once, and contains it "
-                    f"{count} times. A published template is named: {', '.join(PUBLISHED)}."
+                    f"the template {self.text!r} contains {slot} {count} times, but must contain it exactly "
+                    f"once. Published templates: {', '.join(PUBLISHED)}."
                 )
 
     @property
     def soft_tokens(self) -> list[str]:
-        """The names of its learned tokens, in their order."""
+        """The names of its learned tokens, in order."""
         return [f"[soft{i}]" for i in range(1, self.text.count(SOFT) + 1)]
 
     @property
@@ -41,7 +41,7 @@ class Template:
         return before, after
 
 
-# PromptBERT's pairs: of the anchor (and the test), and of the positive.
+# PromptBERT's pairs: for the anchor (and the test), and for the positive.
 PUBLISHED = {
     "bert": (
         'This sentence of "{sentence}" means {mask}.',
@@ -55,10 +55,9 @@ PUBLISHED = {
 
 
 def template_pair(template: str, positive: str = "") -> tuple[Template, Template]:
-    """The anchor's template and the positive's, each a text or the name of a published pair.
+    """The templates of anchor and positive, each a text or the name of a published pair.
 
-    Without ``positive``, a published anchor keeps its published positive, and a text stands on
-    both sides.
+    Without ``positive``, a published anchor gets its published counterpart, and a text is used for both.
     """
     anchor_text, positive_text = PUBLISHED.get(template, (template, template))
     if positive:

@@ -1,4 +1,4 @@
-"""A view: what is done to a sentence on its way to one of the inputs of a training row."""
+"""Views: what happens to a sentence on its way to one of the inputs of a training row."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from clusterns.data.sentences import UNSPACED
 from clusterns.views.template import Template
 
 _UNSPACED, _LETTER, _WORD = map(regex.compile, (UNSPACED, r"\p{L}", r"\S+ ?"))
-# A character with its marks; a word of another script between such characters stays whole.
+# A character with its marks; between such characters, a word of another script stays whole.
 _CHARACTER = regex.compile(rf"(?:(?={UNSPACED})\X|(?:(?!{UNSPACED})\S)+) ?")
 
 TextStep = Callable[[str, random.Random], str]
-"""From a text to another; what is random in it is drawn from the generator."""
+"""Maps a text to another; random choices come from the generator."""
 TokenStep = Callable[[int, Sequence[int], random.Random], list[int]]
-"""From the length of a tokenised row (special tokens counted) and the places of its sentence's
-tokens to the places that the new row is made of, in their order; a place may come twice."""
+"""Maps the length of a tokenized row (with special tokens) and the positions of its sentence's tokens to
+the positions that make the new row, in their order; a position may repeat."""
 
 
 @dataclass(frozen=True)
 class View:
-    """A text step, then a template, then, on the tokens, a token step; each may be left out.
+    """A text step, a template and a token step, in this order; each is optional.
 
-    The steps must be functions of module level or instances of such classes: processes that
-    tokenise ahead get copies of them.
+    Steps must be module-level functions or instances of module-level classes, since worker processes
+    get copies of them.
     """
 
     text: TextStep | None = None
     tokens: TokenStep | None = None
     templates: tuple[Template, ...] = ()
-    """Of several, one is drawn for each row."""
+    """If there are several, one is drawn for each row."""
     preprocess: Callable[..., dict[str, Any]] | None = None
-    """A tokeniser of its own: such a view is for a part of the loss (a judge), and not for the
-    encoder. Views of this kind come last."""
+    """A tokenizer of its own. Such a view is for a part of the loss (a guide) rather than the encoder,
+    and comes last."""
     prompt: str | None = None
-    """What stands before the text for such a tokeniser; the encoder's prompt does not."""
+    """The prompt for that tokenizer; the encoder's prompt is not used."""
 
     @property
     def is_fixed(self) -> bool:
-        """Whether each sentence always gives the same row."""
+        """Whether a sentence always gives the same row."""
         return self.text is None and self.tokens is None and len(self.templates) < 2
 
 
@@ -60,24 +60,24 @@ class Crop:
 
 @dataclass(frozen=True)
 class Repetition:
-    """Token step (ESimCSE): some sub-words of the sentence are doubled in place.
+    """Token step (ESimCSE): duplicate some subwords of the sentence in place.
 
-    Of a row of L tokens, special ones counted, 0 to min(10, int(rate L)) - 1 are.
+    In a row of L tokens, special ones counted, 0 to min(10, int(rate L)) - 1 are duplicated.
     """
 
     rate: float
     most: int = 10
 
     def __call__(self, length: int, sentence: Sequence[int], generator: random.Random) -> list[int]:
-        """The places of the row with some of them twice."""
+        """The positions of the row, some of them twice."""
         bound = min(self.most, int(self.rate * length))
         count = generator.randrange(bound) if bound else 0
-        doubled = set(generator.sample(sentence, min(count, len(sentence))))
-        return [place for i in range(length) for place in ([i, i] if i in doubled else [i])]
+        duplicated = set(generator.sample(sentence, min(count, len(sentence))))
+        return [i for i in range(length) for _ in range(2 if i in duplicated else 1)]
 
 
 def crop(text: str, shortest: float, generator: random.Random) -> str:
-    """A random run of the words of ``text``: at least the share ``shortest`` of them, and never none."""
+    """A random run of words: at least the fraction ``shortest`` of those of ``text``, and at least one."""
     words = words_of(text)
     least = max(1, round(shortest * len(words)))
     length = generator.randint(least, len(words))
@@ -86,9 +86,9 @@ def crop(text: str, shortest: float, generator: random.Random) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, each with the blank behind it: ``"".join`` gives the text.
+    """The words of a text, each with the space after it: ``"".join`` gives the text.
 
-    A text mostly in a script without blanks between words falls into characters.
+    A text mostly in a script without spaces between words is split into characters.
     """
     text, pattern = " ".join(text.split()), _WORD
     if not text.isascii() and 2 * len(_UNSPACED.findall(text)) >= len(_LETTER.findall(text)) > 0:
