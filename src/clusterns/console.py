@@ -1,7 +1,7 @@
-"""What the program says to a person: status on stderr, results on stdout.
+"""Output for people: status on stderr, results on stdout.
 
-All text goes through these two consoles, which take no text for markup and let no character
-through that would steer the terminal: names of files and models are other people's.
+All text goes through these two consoles. They never interpret it as markup and replace control
+characters, since names of files and models come from other people.
 """
 
 from __future__ import annotations
@@ -26,31 +26,31 @@ from rich.text import Text
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-# Control characters but line ends and tabs, and those that turn the direction of writing.
+# Control characters except line ends and tabs, and those that change the direction of writing.
 _STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def printable(text: str) -> str:
-    """``text`` with a question mark in a box for each character that would steer a terminal."""
+    """``text`` with each control character replaced by U+FFFD."""
     return _STEERING.sub("\ufffd", text)
 
 
 class SafeConsole(Console):
-    """A console for other people's text, whatever renders it."""
+    """A console that prints untrusted text safely, whatever renders it."""
 
     def __init__(self, stderr: bool = False) -> None:
         super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Make a string what is laid out: as wide as it will be printed."""
+        """Convert a string to the text that is laid out, as wide as it will be printed."""
         return super().render_str(printable(text), **options)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Render, as everything is before it is printed."""
+        """Render; everything that is printed passes through here."""
         for segment in super().render(renderable, options):
-            if segment.control:  # of the library's own
+            if segment.control:  # the library's own
                 yield segment
             else:
                 yield Segment(printable(segment.text), segment.style)
@@ -58,7 +58,7 @@ class SafeConsole(Console):
 
 status = SafeConsole(stderr=True)
 stdout = SafeConsole()
-# What the first process of a machine finds wrong, it finds within seconds of the others.
+# Processes that fail for the same reason fail within seconds of each other.
 PATIENCE = 15.0
 # Where there is no terminal, progress is a line now and then.
 LINE_INTERVAL = 30.0  # seconds
@@ -83,7 +83,7 @@ _LIBRARIES = (
 
 @contextmanager
 def silenced(on: bool = True) -> Iterator[None]:
-    """Within the block no status is printed and no bar is drawn; errors are."""
+    """Within the block, print no status and draw no progress bars; errors are still printed."""
     before = _silenced.set(on or _silenced.get())
     try:
         yield
@@ -92,7 +92,7 @@ def silenced(on: bool = True) -> Iterator[None]:
 
 
 def shows_status() -> bool:
-    """Whether status is printed: of several processes only the first one speaks."""
+    """Whether status is printed; of several processes, only the first one prints it."""
     return os.environ.get("RANK", "0") == "0" and not _silenced.get()
 
 
@@ -103,7 +103,7 @@ def set_verbose(on: bool) -> None:
 
 
 def is_verbose() -> bool:
-    """Whether the user wants to know all: what the libraries say, and where an error comes from."""
+    """Whether verbose mode is on, which shows what the libraries log and tracebacks of errors."""
     return _verbose
 
 
@@ -151,7 +151,7 @@ def bar(iterable: Iterable[Any] | None = None, *, shown: bool = True, **options:
 
 
 def log(message: str) -> None:
-    """Print one line of status; of several processes only the first one speaks."""
+    """Print one line of status; of several processes, only the first one prints it."""
     if shows_status():
         status.print(message, soft_wrap=True)
 
@@ -162,9 +162,9 @@ def print_json(value: Any) -> None:
 
 
 def log_error(message: str) -> None:
-    """Print an error; of the processes on a machine that fail alike only the first one speaks."""
+    """Print an error; of the processes on a machine that fail alike, only the first one prints it."""
     if os.environ.get("LOCAL_RANK", "0") != "0":
-        # The launcher ends this process once the first one has failed, but would end that one
-        # before it has spoken if this one were faster. Where it does not fail, this one speaks.
+        # The launcher stops all processes once one has failed, so if this one were faster, the first one could
+        # not print its error. If the first one has not failed, this one is still here to print its own.
         time.sleep(PATIENCE)
     status.print(f"error: {message}", style="bold red", soft_wrap=True)

@@ -1,17 +1,17 @@
-"""The error a user can cause, the stop a user can ask for, and out-of-memory errors."""
+"""Errors that users can fix, interruptions, and out-of-memory errors."""
 
 
 class UserError(Exception):
-    """Something the user can mend: one clear sentence that names what is wrong and the remedy.
+    """An error that the user can fix: one sentence that names the problem and the remedy.
 
-    The command line prints it on stderr and exits with code 2; a traceback is for bugs.
+    The command line prints it on stderr and exits with code 2. Tracebacks are for bugs.
     """
 
 
 class Interrupted(Exception):  # noqa: N818 - not an error
-    """The user asked the run to stop; it was saved."""
+    """The user stopped the run. It is saved and can be resumed."""
 
 
 def is_out_of_memory(error: RuntimeError) -> bool:
-    """Whether PyTorch ran out of memory; on a CPU it has no type of error for that."""
+    """Whether PyTorch ran out of memory. On a CPU only the message tells."""
     return type(error).__name__ == "OutOfMemoryError" or "can't allocate memory" in str(error)

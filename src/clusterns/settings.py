@@ -1,4 +1,4 @@
-"""The base of all settings: frozen, checked, and each key documented once."""
+"""The base class of all settings: frozen, validated, and each key documented once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ S = TypeVar("S", bound="Settings")
 
 
 class Settings(BaseModel):
-    """Settings of one concept; a recipe joins those of all rooms, flat."""
+    """Settings of one concept. A recipe combines those of all rooms into flat keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -25,12 +25,12 @@ class Settings(BaseModel):
 
 
 def parse_value(text: str) -> Any:
-    """A value as YAML reads it, and as a number where it looks like one."""
+    """Parse a value as YAML, and as a number if it looks like one."""
     return as_number(yaml.safe_load(text))
 
 
 def as_number(value: Any) -> Any:
-    """``1e-3`` as a number: YAML 1.1 reads it as text."""
+    """Convert text such as ``1e-3``, which YAML 1.1 does not read as a number."""
     try:
         return float(value) if isinstance(value, str) else value
     except ValueError:
@@ -50,14 +50,14 @@ def validated(
     source: str,
     where: str = "`clusterns recipes --keys` lists all of them.",
 ) -> S:
-    """``values`` as checked settings, or a sentence that names key, value and what is allowed.
+    """Validate ``values``, or raise a UserError that names the key, the value and what is allowed.
 
     ``where`` says where the keys are explained.
     """
     try:
         return kind.model_validate(dict(values))
     except ValidationError as error:
-        # A key that there is not is often the misspelt one that is missing.
+        # An unknown key is often the misspelled one that is missing.
         errors = sorted(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
         first = errors[0]
         key = ".".join(str(part) for part in first["loc"])

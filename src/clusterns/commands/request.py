@@ -173,8 +173,13 @@ def _parameter(name: str, field: FieldInfo) -> Parameter:
 
 
 def same_as(kind: type[Settings], name: str, default: Any = None) -> Any:
-    """A field with the help and bounds of another model's, such as a setting of the recipe."""
+    """A field with the help and bounds of another model's, such as a setting of the recipe.
+
+    ``default`` None stands for the other model's, which the help then names.
+    """
     field = copy(kind.model_fields[name])
+    if default is None and field.default:
+        field.description = f"{field.description} Default: {field.default}."
     field.default, field.default_factory = default, None
     return field
 

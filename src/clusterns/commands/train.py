@@ -73,8 +73,8 @@ class TrainRequest(RunRequest):
 
     base: Annotated[str | Path | None, Cli(str)] = same_as(Recipe, "base")
     recipe: Annotated[str | Path | None, Cli(str)] = None
-    """Published recipe (see `clusterns recipes`) or YAML file. Default: minibert, or default if a base, method or
-    template is chosen."""
+    """Published recipe (see `clusterns recipes`) or YAML file, whose settings replace the defaults. Default: minibert,
+    or default if a base, method or template is chosen."""
     method: str | None = same_as(Recipe, "method")
     dev: Annotated[str | Path | None, Cli(str)] = same_as(Recipe, "dev")
 
@@ -102,7 +102,7 @@ class RunCommand(RunRequest):
     """What the command line adds to them."""
 
     dry_run: bool = False
-    """Read the corpus and estimate time and memory, without training or writing anything."""
+    """Read the corpus and estimate the cost, without training or writing anything."""
     report: bool = True
     """Write a report (report.html in the run folder)."""
 

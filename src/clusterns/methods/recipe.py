@@ -105,7 +105,7 @@ class Recipe(
     description: str = ""
     """What the recipe is for, in a sentence."""
     method: str = "clusterns"
-    """The training method; `clusterns methods` lists them."""
+    """Training method; `clusterns methods` lists them."""
     parts: tuple[str, ...] = ()
     """Parts to add to those of the method: clustering, queue, ..."""
 
