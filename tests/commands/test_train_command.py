@@ -197,7 +197,7 @@ REFUSED: list[tuple[list[str], str]] = [
     ([*RUN, "--method", "simcsee"], "Did you mean simcse?"),
     ([*RUN, "--method", "whitening", "--set", "learning_rate=1e-4", "--set", "epochs=2"],
      "learning_rate, epochs: no effect with method whitening, which does not train"),
-    ([*RUN, "--recipe", "nonsense"], "choose one of"),
+    ([*RUN, "--recipe", "nonsense"], "Choose one of"),
     ([*RUN, "--recipe", "corpus.txt"], "corpus.txt"),
     ([*RUN, "--recipe", "broken.yaml"], "Did you mean temperature"),
     ([*RUN, "--dev", "missing.csv"], "no such file"),

@@ -5,12 +5,15 @@ from pathlib import Path
 import pytest
 import yaml
 
+from clusterns.commands.options import parse_pairs
 from clusterns.errors import UserError
 from clusterns.methods.registry import method_names, recipe_class
-from clusterns.training.recipe import load_recipe, parse_changes, recipe_names
+from clusterns.training.recipe import load_recipe, recipe_names
 
 RESULTS = Path(__file__).parents[2] / "results"
 RECORDED = sorted(RESULTS.rglob("recipe.yaml"))
+
+parse = parse_pairs("--set")
 
 
 @pytest.mark.parametrize("name", recipe_names())
@@ -56,18 +59,18 @@ def test_symbols_of_the_paper_are_in_the_help() -> None:
         (["alpha=0.5", "beta=0.3"], "alpha = 0.5 must not be above beta = 0.3"),
         (["sigma=0.4", "start_step=10"], "set one of them"),
         (["method=simcse", "clusters=8"], "clusters belongs to method clusterns"),
-        (["nonsense"], "key=value"),
+        (["nonsense"], "--set nonsense: write KEY=VALUE"),
     ],
 )
 def test_bad_settings_name_key_value_and_range(pairs: list[str], message: str) -> None:
     with pytest.raises(UserError) as error:
-        load_recipe("default", parse_changes(pairs))
+        load_recipe("default", parse(pairs))
     assert message in str(error.value)
 
 
 def test_changes_win_and_numbers_are_read_as_people_write_them() -> None:
     recipe = load_recipe(
-        "default", parse_changes(["learning_rate=3e-5", "max_steps=7", "report_to=[wandb]"])
+        "default", parse(["learning_rate=3e-5", "max_steps=7", "report_to=[wandb]"])
     )
     assert (recipe.learning_rate, recipe.max_steps, recipe.report_to) == (3e-5, 7, ("wandb",))
 
@@ -79,7 +82,7 @@ def test_a_start_step_replaces_the_recipes_sigma() -> None:
 
 
 def test_an_unknown_recipe_and_broken_files_are_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="choose one of default"):
+    with pytest.raises(UserError, match="Choose one of default"):
         load_recipe("nonsense")
     broken = tmp_path / "broken.yaml"
     broken.write_text("a: [1,\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ import yaml
 from clusterns.errors import UserError
 from clusterns.methods.recipe import Recipe
 from clusterns.methods.registry import get_method, owners, part_with, recipe_class
-from clusterns.settings import as_number, parse_value, validated
+from clusterns.settings import as_number, closest, validated
 
-__all__ = ["Recipe", "load_recipe", "parse_changes", "recipe_names"]
+__all__ = ["Recipe", "load_recipe", "recipe_names"]
 
 DEFAULT_RECIPE, MINIBERT_RECIPE = "default", "minibert"
 # Settings of earlier versions, with the values that older recipes hold and that mean what is done today.
@@ -70,20 +70,6 @@ def _names(parts: Any) -> tuple[str, ...]:
     return tuple(map(str, parts)) if isinstance(parts, list | tuple) else ()
 
 
-def parse_changes(pairs: Sequence[str]) -> dict[str, Any]:
-    """``key=value`` texts of the command line; values are read as YAML."""
-    changes: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key.strip():
-            raise UserError(f"--set takes key=value, got {pair!r}.")
-        try:
-            changes[key.strip()] = parse_value(value)
-        except yaml.YAMLError:
-            raise UserError(f"--set {key.strip()}: cannot read the value {value!r}.") from None
-    return changes
-
-
 def _read(name_or_file: str) -> dict[str, Any]:
     if name_or_file in recipe_names():
         text = (files("clusterns.training") / "recipes" / f"{name_or_file}.yaml").read_text("utf-8")
@@ -91,8 +77,7 @@ def _read(name_or_file: str) -> dict[str, Any]:
         path = Path(name_or_file).expanduser()
         if path.suffix not in {".yaml", ".yml"} and os.sep not in name_or_file:
             raise UserError(
-                f"there is no recipe {name_or_file!r}: choose one of {', '.join(recipe_names())}, "
-                "or name a .yaml file."
+                f"there is no recipe {name_or_file!r}.{closest(name_or_file, recipe_names())} Or name a .yaml file."
             )
         try:
             text = path.read_text("utf-8")
