@@ -11,7 +11,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 quickstart: $(VENV)/.run  ## train on the docstrings of this environment, prove it, search it
 	$(BIN)/clusterns quickstart --overwrite
 	$(BIN)/clusterns search runs/quickstart "sort an array along an axis"
-	@echo "See all of it in the browser: $(BIN)/clusterns explore runs/quickstart --overwritest base"
+	@echo "See all of it in the browser: $(BIN)/clusterns explore runs/quickstart --against base"
 
 test: $(VENV)/.dev  ## run the tests that are not slow
 	$(PYTEST) -m "not slow"

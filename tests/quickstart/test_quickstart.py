@@ -18,6 +18,7 @@ from clusterns.quickstart import run as quickstart_module
 from clusterns.quickstart.benchmark import MEASURES, QUERIES, SUBPACKAGES, DocstringBenchmark
 from clusterns.quickstart.folder import check_folder, remove_earlier
 from clusterns.vectors.index import Index
+from tests.helpers.models import open_plain
 
 WORDS = (
     "array sort axis table column row file parse token vector matrix graph node edge signal".split()
@@ -132,7 +133,7 @@ def test_an_embedding_that_is_constant_answers_nothing() -> None:
 
 def quickstart_run(output: Path) -> Path:
     """What an earlier quickstart has left, or what a kill has left of it."""
-    for name in ("checkpoints", "model", "index", "simcse/model", "simcse/checkpoints"):
+    for name in ("checkpoints", "model", "index", "static/model", "simcse/checkpoints"):
         (output / name).mkdir(parents=True)
         (output / name / "file.bin").write_bytes(b"x")
     for name in ("recipe.yaml", "metrics.jsonl", "results.json", "proof.json", "simcse/run.json",
@@ -190,13 +191,17 @@ def test_the_quickstart_trains_proves_and_can_be_searched(
         "clusters": 4,
     }
     results = quickstart_module.quickstart(output, changes)
-    assert set(results) == {"untrained", "ClusterNS", "SimCSE"}
+    assert set(results) == {"untrained", "ClusterNS", "static", "static, with words"}
     assert json.loads((output / "proof.json").read_text()) == results
-    assert "clusters against subpackages" in capsys.readouterr().out
+    printed = capsys.readouterr()
+    assert "clusters against subpackages" in printed.out
+    assert '"sort an array along an axis": numpy.sort' in printed.out
+    assert "100% by words and vectors" in printed.err
     index = Index.open(output / "index")
     assert len(index.texts) == 181
-    (hit,) = index.search(load_base(str(tiny_bert)), "Return a sorted copy of an array.", top=1)
-    assert hit.name is not None
+    model = open_plain(output / "static" / "model")
+    (hit,) = index.search(model, "Return a sorted copy of an array.", top=1)
+    assert hit.name == "numpy.sort"
 
     # Nothing that it makes itself stands in the way of another one.
     check_folder(output, overwrite=True)

@@ -17,15 +17,16 @@ from clusterns.training.recipe import load_recipe
 
 
 class QuickstartRequest(Request):
-    """Train on the docstrings of the installed Python packages, prove the gain, and search them.
+    """Train on the docstrings of the installed Python packages, measure the gain, and search them.
 
-    The base is the small BERT inside this package. Takes a few minutes on two cores.
+    Trains ClusterNS from the small BERT inside this package, and static embeddings from the text alone. Takes a
+    few minutes on two cores.
     """
 
     output: Annotated[str | Path, Cli(Path)] = "runs/quickstart"
     """Run folder to write."""
     settings: Changes = {}
-    """Override a setting. The recipe is cpu-small, with positives=document."""
+    """Override a setting of ClusterNS. The recipe is cpu-small, with positives=document."""
     overwrite: bool = False
     """Replace an earlier quickstart in the same folder."""
     report: bool = True
@@ -36,7 +37,7 @@ class QuickstartRequest(Request):
         output = Path(self.output)
         for key in sorted({"method", "template", "dev"} & self.settings.keys()):
             raise UserError(
-                f"--set {key}: the quickstart compares ClusterNS with SimCSE as they are."
+                f"--set {key}: the quickstart trains ClusterNS and static embeddings as they are."
             )
         load_recipe(RECIPE, self.settings)
         check_folder(output, self.overwrite)

@@ -12,7 +12,8 @@ from clusterns.training.folder import RunFolder
 
 RECIPE = "cpu-small"
 # Beside the run of ClusterNS in the same folder.
-SIMCSE, SCORES, INDEX = "simcse", "proof.json", "index"
+STATIC, SCORES, INDEX = "static", "proof.json", "index"
+EARLIER = "simcse"  # what earlier versions trained
 
 
 def check_folder(output: Path, overwrite: bool) -> None:
@@ -25,7 +26,7 @@ def check_folder(output: Path, overwrite: bool) -> None:
         raise UserError(f"{output} holds a run that is not a quickstart. Name another folder.")
     if not overwrite:
         raise UserError(f"{output} holds a quickstart. Add --overwrite to replace it.")
-    for path in (output, output / SIMCSE):
+    for path in (output, output / STATIC, output / EARLIER):
         for entry in path.iterdir() if path.is_dir() else ():
             if not _is_own(entry):
                 raise UserError(
@@ -47,7 +48,7 @@ def remove_earlier(output: Path) -> None:
 
 
 def _is_own(entry: Path) -> bool:
-    """Whether a quickstart may have made this entry of its folder, or of SimCSE's inside it."""
-    names = {each.name for each in RunFolder(entry.parent).entries} | {SIMCSE, SCORES, INDEX}
+    """Whether a quickstart may have made this entry of its folder, or of the run inside it."""
+    names = {each.name for each in RunFolder(entry.parent).entries} | {STATIC, EARLIER, SCORES, INDEX}
     locks = {lock_file(entry.parent / name).name for name in names}
     return entry.name in {*names, *locks, LOCK_INSIDE} or is_partial(entry)

@@ -1,4 +1,4 @@
-"""The quickstart: train on the docstrings of this environment, measure the gain, index them for search."""
+"""The quickstart: train on the docstrings of this environment, measure the gain, and search them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sentence_transformers import SentenceTransformer
 
 from clusterns.console import log, shows_status, stdout
@@ -16,9 +17,8 @@ from clusterns.encoder.load import load_base
 from clusterns.encoder.locate import resolve_base
 from clusterns.evaluation.validators import HalvesEvaluator
 from clusterns.files import write_json
-from clusterns.methods.registry import get_part, keys_of
-from clusterns.quickstart.benchmark import MEASURES, DocstringBenchmark
-from clusterns.quickstart.folder import INDEX, RECIPE, SCORES, SIMCSE
+from clusterns.quickstart.benchmark import MEASURES, TOP, DocstringBenchmark
+from clusterns.quickstart.folder import INDEX, RECIPE, SCORES, STATIC
 from clusterns.reports.page import report_after
 from clusterns.tables import Table
 from clusterns.training.folder import RunFolder
@@ -28,32 +28,40 @@ from clusterns.vectors.index import Index
 
 # A docstring is a document: what it says in one sentence is what it says in the next.
 POSITIVES = {"positives": "document"}
+# Smaller than the defaults, to be quick.
+STATIC_SETTINGS = {
+    "method": "static", "vocabulary_size": 8_000, "dimensions": 512, "contrast_steps": 300,
+}  # fmt: skip
+# Shown at the end, whatever the answers are.
+SHOWN_QUESTIONS = (
+    "sort an array along an axis",
+    "join two tables on a common column",
+    "convert text to dates",
+)
 
 
 def quickstart(
     output: Path, changes: Mapping[str, Any] | None = None, *, report: bool = True
 ) -> dict[str, dict[str, float]]:
-    """Train ClusterNS and SimCSE on docstrings, compare both with the base, index for search.
+    """Train ClusterNS and static embeddings on docstrings, compare both with the base, index for search.
 
     Args:
-        output: run folder of ClusterNS; SimCSE's is inside it.
-        changes: settings that differ from the recipe.
+        output: run folder of ClusterNS; that of the static embeddings is inside it.
+        changes: settings of ClusterNS that differ from the recipe.
         report: whether to write one about both runs.
     """
     began = time.monotonic()
     text = docstring_corpus()
     log(text.report.summary())
-    changes = {**POSITIVES, **(changes or {})}
-    recipe = load_recipe(RECIPE, changes)
-    clustering = keys_of(get_part("clustering"))
-    shared = {key: value for key, value in changes.items() if key not in clustering}
-    plain = load_recipe(RECIPE, {**shared, "method": "simcse"})
+    recipe = load_recipe(RECIPE, {**POSITIVES, **(changes or {})})
+    shared = {"seed": recipe.seed, "heldout": recipe.heldout, "base": recipe.base}
+    static = load_recipe(RECIPE, {**STATIC_SETTINGS, **shared})
     rows, heldout = split_heldout(text.corpus.dataset, recipe.heldout, recipe.seed)
     facts = {"fingerprint": text.corpus.fingerprint, "docstrings": text.report.as_dict()}
 
-    folders = {"ClusterNS": RunFolder(output), "SimCSE": RunFolder(output / SIMCSE)}
-    for (name, folder), settings in zip(folders.items(), (recipe, plain), strict=True):
-        log(f"Training {name}: {settings.max_steps} steps of {settings.batch_size} sentences")
+    folders = {"ClusterNS": RunFolder(output), "static": RunFolder(output / STATIC)}
+    for (name, folder), settings in zip(folders.items(), (recipe, static), strict=True):
+        log(f"Training {name}")
         train(
             settings, rows, HalvesEvaluator(heldout), folder, corpus=facts, quiet=not shows_status()
         )
@@ -66,19 +74,45 @@ def quickstart(
     models = {"untrained": load_base(resolve_base(recipe.base), recipe.pooling)}
     models |= {name: SentenceTransformer(str(folder.model)) for name, folder in folders.items()}
     scores = {name: benchmark(model) for name, model in models.items()}
-    write_json(output / SCORES, scores)
     scores_table(scores).show(stdout)
     log("Embedding all documented objects for search")
-    names, summaries = text.objects["name"], text.objects["summary"]
-    index = output / INDEX
-    Index.build(index, models["ClusterNS"], summaries, names, model_name=str(output))
+    index = Index.build(
+        output / INDEX, models["static"], text.objects["summary"], text.objects["name"],
+        model_name=str(output / STATIC),
+    )  # fmt: skip
+    found = answered(index, models["static"], benchmark)
+    scores["static, with words"] = {"queries_found": found}
+    write_json(output / SCORES, scores)
     page = report_after([folder.path for folder in folders.values()], heldout) if report else None
+    before, after = (scores[name]["queries_found"] for name in ("untrained", "static"))
+    log(
+        f"Questions answered in the first {TOP}: {before:.0%} untrained, {after:.0%} by static vectors, "
+        f"{found:.0%} by words and vectors. For example:"
+    )
+    for question in SHOWN_QUESTIONS:
+        hits = index.search(models["static"], question, 3)
+        stdout.print(f'  "{question}": {", ".join(str(hit.name) for hit in hits)}', soft_wrap=True)
     log(f"Done in {time.monotonic() - began:.0f} s. Now search it, or explore all of it:")
     stdout.print(f'  clusterns search {output} "sort an array along an axis"', soft_wrap=True)
     stdout.print(f"  clusterns explore {output} --against base", soft_wrap=True)
     if page is not None:
         stdout.print(f"Report: {page.resolve().as_uri()}", soft_wrap=True)
     return scores
+
+
+def answered(index: Index, model: SentenceTransformer, benchmark: DocstringBenchmark) -> float:
+    """The share of the questions that a search by words and vectors answers in its first results."""
+    where = np.isin(np.array(index.ids.to_pylist()), benchmark.candidates["name"])
+    results = index.search_many(model, list(benchmark.queries), TOP, where=where)
+    right = benchmark.queries.values()
+    return float(
+        np.mean(
+            [
+                any(hit.name in names for hit in hits)
+                for hits, names in zip(results, right, strict=True)
+            ]
+        )
+    )
 
 
 def scores_table(scores: Mapping[str, Mapping[str, float]]) -> Table:
