@@ -49,6 +49,11 @@ def remove_earlier(output: Path) -> None:
 
 def _is_own(entry: Path) -> bool:
     """Whether a quickstart may have made this entry of its folder, or of the run inside it."""
-    names = {each.name for each in RunFolder(entry.parent).entries} | {STATIC, EARLIER, SCORES, INDEX}
+    names = {each.name for each in RunFolder(entry.parent).entries} | {
+        STATIC,
+        EARLIER,
+        SCORES,
+        INDEX,
+    }
     locks = {lock_file(entry.parent / name).name for name in names}
     return entry.name in {*names, *locks, LOCK_INSIDE} or is_partial(entry)
