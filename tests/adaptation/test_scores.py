@@ -6,74 +6,74 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
+from clusterns.adaptation.general_text import GeneralText
 from clusterns.adaptation.scores import (
-    Scorer,
+    Score,
     choose,
     common_neighbors,
+    gain_interval,
+    halves,
+    reciprocal_ranks,
     refusal,
-    search_mrr,
     summarize,
     table,
+    titled,
 )
 from clusterns.adaptation.settings import load_settings
 from clusterns.errors import UserError
 from clusterns.evaluation.validators import halved
-from clusterns.vectors.nearest import Vectors, unit
+from clusterns.vectors.nearest import unit
 from tests.helpers.hash_encoder import HashEncoder
 
 TEXTS = [f"sentence number {row} of {row // 2}" for row in range(40)]
-GENERAL = [f"general line {row}" for row in range(30)]
-PAIRS = np.arange(40) // 2
+GENERAL = GeneralText([], [f"general line {row}" for row in range(30)], {})
 MODEL = HashEncoder()
 
 
-def noise(texts: list[str]) -> Vectors:
-    return MODEL.encode([f"{text}!" for text in texts])
-
-
 def test_the_base_agrees_with_itself() -> None:
-    scorer = Scorer(TEXTS, GENERAL)
-    vectors = MODEL.encode(scorer.texts)
-    found = scorer.score(vectors, vectors)
-    assert found["kept"] == found["kept_general"] == 1.0
-    assert 0 < found["purpose"] < 1
+    held_out = halves(TEXTS, GENERAL)
+    vectors = MODEL.encode(held_out.everything)
+    found = held_out.score(vectors, vectors)
+    assert found.kept == found.kept_general == 1.0
+    assert 0 < found.samples.mean() < 1
 
 
 def test_agreement_is_the_rank_correlation_of_similarities() -> None:
-    scorer = Scorer(TEXTS, GENERAL)
-    base = MODEL.encode(scorer.texts)
-    moved = base + 0.5 * noise(scorer.texts)
-    found = scorer.score(moved, base)
+    held_out = halves(TEXTS, GENERAL)
+    texts = held_out.everything
+    base = MODEL.encode(texts)
+    moved = base + 0.5 * MODEL.encode([f"{text}!" for text in texts])
+    found = held_out.score(moved, base)
     pairs = [(i, j) for i in range(30) for j in range(i)]
     similarities = []
     for vectors in (base, moved):
-        rows = dict(zip(scorer.texts, unit(vectors), strict=True))
-        similarities.append([rows[GENERAL[i]] @ rows[GENERAL[j]] for i, j in pairs])
-    assert found["kept_general"] == pytest.approx(spearmanr(*similarities).statistic, abs=1e-4)
-    assert 0.3 < found["kept"] < 0.99
+        rows = dict(zip(texts, unit(vectors), strict=True))
+        lines = [rows[line] for line in GENERAL.heldout]
+        similarities.append([lines[i] @ lines[j] for i, j in pairs])
+    assert found.kept_general == pytest.approx(spearmanr(*similarities).statistic, abs=1e-4)
+    assert 0.3 < found.kept < 0.99
 
 
-def test_search_is_how_well_a_sentence_finds_its_document() -> None:
-    scorer = Scorer(TEXTS, GENERAL, PAIRS)
-    base = MODEL.encode(scorer.texts)
-    ends = MODEL.encode([text.split()[-1] for text in scorer.texts])
-    assert scorer.score(ends, base)["purpose"] == pytest.approx(1, abs=0.06)
-    assert scorer.score(base, base)["purpose"] < 0.7
+def test_search_is_how_well_a_title_finds_its_document() -> None:
+    held_out = titled([f"a{row}" for row in range(40)], [f"b{row}" for row in range(40)], GENERAL)
+    base = MODEL.encode(held_out.everything)
+    same = MODEL.encode([text[1:] for text in held_out.everything])
+    assert held_out.score(same, base).samples.mean() == 1
+    assert held_out.score(base, base).samples.mean() < 0.5
 
 
-def test_the_search_score_equals_plain_loops() -> None:
+def test_reciprocal_ranks_equal_plain_loops() -> None:
     random = np.random.default_rng(0)
-    vectors, documents = random.standard_normal((30, 4)), random.integers(0, 12, 30)
+    queries, answers = (random.standard_normal((n, 4)).astype(np.float32) for n in (20, 30))
+    rows = np.arange(20) + 5
     ranks = []
-    for row in range(30):
-        others = sorted(set(range(30)) - {row}, key=lambda other: -(vectors[row] @ vectors[other]))
-        own = [rank for rank, other in enumerate(others, 1) if documents[other] == documents[row]]
-        ranks += own[:1]
-    assert 20 < len(ranks) < 30
-    found = search_mrr(vectors.astype(np.float32), documents)
-    assert found == pytest.approx(np.mean([1 / rank for rank in ranks]), abs=1e-6)
-    # Vectors that are all alike find nothing: all other documents come first.
-    assert search_mrr(np.ones((6, 3), np.float32), np.arange(6) // 2) == pytest.approx(1 / 5)
+    for query, row in zip(queries, rows, strict=True):
+        order = sorted(range(30), key=lambda other: -(query @ answers[other]))
+        ranks.append(1 + order.index(row))
+    np.testing.assert_allclose(reciprocal_ranks(queries, answers, rows), 1 / np.array(ranks))
+    # Vectors that are all alike find nothing: every other document comes first.
+    alike = np.ones((6, 3), np.float32)
+    np.testing.assert_allclose(reciprocal_ranks(alike, alike, np.arange(6)), 1 / 6)
 
 
 def test_common_neighbors_equal_plain_loops() -> None:
@@ -90,10 +90,10 @@ def test_common_neighbors_equal_plain_loops() -> None:
             for half in (first, second)
         ]
         shares.append(len(near[0] & near[1]) / 6)  # a fifth of 30
-    assert common_neighbors(texts, firsts, seconds, rows) == pytest.approx(np.mean(shares))
-    assert common_neighbors(texts, firsts, firsts, rows) == 1
+    np.testing.assert_allclose(common_neighbors(texts, firsts, seconds, rows), shares)
+    assert common_neighbors(texts, firsts, firsts, rows).min() == 1
     # With few texts, ten neighbors would be all of them, for any half.
-    assert common_neighbors(texts[:11], firsts[:11], seconds[:11], np.arange(11)) < 0.8
+    assert common_neighbors(texts[:11], firsts[:11], seconds[:11], np.arange(11)).mean() < 0.8
 
 
 def test_topics_show_in_both_halves_of_a_sentence() -> None:
@@ -102,30 +102,61 @@ def test_topics_show_in_both_halves_of_a_sentence() -> None:
         ("one", "two three", 0), ("日", "本語", 2)
     ]  # fmt: skip
     texts = [f"{row % 4} word{row} {row % 4} again{row}" for row in range(80)]
-    scorer = Scorer(texts, GENERAL)
-    base = MODEL.encode(scorer.texts)
-    topics = MODEL.encode([text.split()[0] for text in scorer.texts]) + 0.1 * base
-    assert scorer.score(topics, base)["purpose"] > scorer.score(base, base)["purpose"] + 0.1
+    held_out = halves(texts, GENERAL)
+    base = MODEL.encode(held_out.everything)
+    topics = MODEL.encode([text.split()[0] for text in held_out.everything]) + 0.1 * base
+    gain = held_out.score(topics, base).samples - held_out.score(base, base).samples
+    assert gain.mean() > 0.1
 
 
 def test_too_little_text_is_refused() -> None:
-    with pytest.raises(UserError, match="two sentences"):
-        Scorer(TEXTS, GENERAL, np.arange(40))
-    for texts in (["one"], ["a", "b", "c"]):
+    with pytest.raises(UserError, match="heldout"):
+        titled(TEXTS[:5], TEXTS[:5], GENERAL)
+    for texts in (["one"], ["a"] * 50):
         with pytest.raises(UserError, match="heldout"):
-            Scorer(texts, GENERAL)
+            halves(texts, GENERAL)
 
 
 def scores(purpose: float, kept: float = 1.0, general: float = 1.0) -> dict[str, float]:
     return {"purpose": purpose, "kept": kept, "kept_general": general}
 
 
-def test_the_best_allowed_weight_is_chosen() -> None:
+def samples(mean: float, noise: float = 0.05) -> np.ndarray:
+    return mean + noise * np.random.default_rng(int(1000 * mean)).standard_normal(60)
+
+
+def test_a_step_is_taken_only_if_it_is_clearly_better() -> None:
+    steps = {0.0: samples(0.2), 0.5: samples(0.3), 1.0: samples(0.4)}
+    assert choose(steps, {}) == 1.0
+    assert choose(steps, {1.0: "too far"}) == 0.5
+    assert choose(steps, {0.5: "too far", 1.0: "too far"}) == 0.0
+    # Within the noise, the smaller change is kept; a larger gain still counts later on.
+    noisy = {0.0: samples(0.2), 0.5: samples(0.205, 0.3), 1.0: samples(0.4)}
+    assert choose({key: noisy[key] for key in (0.0, 0.5)}, {}) == 0.0
+    assert choose(noisy, {}) == 1.0
+    assert choose({0.0: samples(0.2), 0.5: samples(0.2), 1.0: samples(0.1)}, {}) == 0.0
+
+
+def test_the_choice_is_measured_by_other_queries_than_those_that_made_it() -> None:
+    found = Score(np.arange(60.0), 1, 1)
+    assert len(found.choosing) == 40
+    assert len(found.measuring) == 20
+    assert set(found.choosing) | set(found.measuring) == set(range(60))
+    assert found.record()["purpose"] == found.choosing.mean()
+
+
+def test_the_interval_of_a_gain_holds_it_as_often_as_it_says() -> None:
+    random = np.random.default_rng(0)
+    held = 0
+    for _ in range(200):
+        gaps = 0.3 + random.standard_normal(50)
+        low, high = gain_interval(gaps, np.zeros(50), 0.9)
+        held += low <= 0.3 <= high
+    assert 0.83 < held / 200 < 0.96
+
+
+def test_the_table_names_what_was_chosen_and_refused() -> None:
     measured = {0.0: scores(0.2), 0.5: scores(0.3), 1.0: scores(0.4)}
-    assert choose(measured, {}) == 1.0
-    assert choose(measured, {1.0: "too far"}) == 0.5
-    assert choose(measured, {0.5: "too far", 1.0: "too far"}) == 0.0
-    assert choose({0.0: scores(0.2), 0.5: scores(0.2), 1.0: scores(0.1)}, {}) == 0.0
     lines = table("search", measured, {1.0: "too far"}, 0.5).splitlines()
     assert "chosen" in lines[2]
     assert "refused, too far" in lines[3]
@@ -136,16 +167,22 @@ def test_too_little_agreement_is_refused_with_the_figure() -> None:
     settings = load_settings("topics", {"base": "b", "keep": 0.9, "min_agreement_domain": 0.8})
     assert refusal(settings, scores(1, 0.85, 0.95)) == ""
     assert "general text: agreement 0.890" in refusal(settings, scores(1, 0.85, 0.89))
+    assert "drift 0.050" in refusal(settings, {**scores(1), "drift": 0.05})
     assert "nan" in refusal(settings, scores(1, 0.9, float("nan")))
     assert "your text: agreement 0.790" in refusal(settings, scores(1, 0.79, 0.95))
 
 
-def test_the_result_in_words() -> None:
+@pytest.mark.parametrize(
+    ("interval", "verdict"),
+    [((0.1, 0.3), "better"), ((-0.1, 0.3), "no clear difference"), ((-0.3, -0.1), "worse")],
+)
+def test_the_result_in_words(interval: tuple[float, float], verdict: str) -> None:
     facts = {
-        "purpose": "search",
-        "share": 0.5,
-        "measured": {"0.0": scores(0.25), "0.5": scores(0.5, 0.91, 0.98)},
-    }
+        "purpose": "search", "share": 0.5, "before": 0.25, "after": 0.5, "interval": interval,
+        "measured": {"0.0": scores(0.3), "0.5": scores(0.6, 0.91, 0.98)},
+    }  # fmt: skip
     assert "interpolation weight 0.5" in summarize(facts)
-    assert "0.250 before, 0.500 after" in summarize(facts)
+    assert f"from 0.250 to 0.500, {verdict}" in summarize(facts)
     assert "base, unchanged" in summarize({**facts, "share": 0.0})
+    del facts["interval"]  # a run from before there was one
+    assert "0.910 on your text" in summarize(facts)

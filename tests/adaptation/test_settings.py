@@ -27,7 +27,8 @@ def test_an_older_run_folder_is_read(tmp_path: Path) -> None:
         {
             "base": "b", "min_agreement_general": 0.98, "min_agreement_domain": 0.8, "heldout": 200,
             "general_weight": 0.4, "interpolation_weights": (0.5, 1.0), "neighbors": 7,
-            "centroid_weight": 0.3, "seed": 3,
+            "centroid_weight": 0.3, "seed": 3, "heldout_fraction": 0.1,
+            "max_drift": 10.0,
         },
     )  # fmt: skip
     for other in ("method: simcse\n", "- a list\n", "method: documents\n"):  # the last has no base

@@ -71,29 +71,27 @@ def test_groups_draw_together() -> None:
     assert spread(smooth(groups(), neighbors=5, clusters=4)) > spread(groups()) + 0.05
 
 
-def test_a_direction_that_differs_within_documents_counts_less() -> None:
-    # Two documents: the first number says which, the second differs within.
+def test_a_direction_in_which_titles_differ_counts_less() -> None:
+    # The first number says which document it is; titles and bodies differ in the second.
     vectors = np.float32([[1, 1], [1, -1], [-1, 1], [-1, -1]])
-    found = within_document_whitening(vectors, np.array([5, 5, 3, 3]), shrinkage=0.5)
+    found = within_document_whitening(vectors, vectors[::2], vectors[1::2], shrinkage=0.5)
     # All variance is in the second direction: scaled to a mean of 1 it is 2, so it shrinks by
-    # sqrt(2.5) where the first one grows by 1 / sqrt(0.5).
+    # sqrt(2.5) while the first one grows by 1 / sqrt(0.5).
     by_hand = np.array([[np.sqrt(2), np.sqrt(0.4)]]) * np.sign(vectors)
     np.testing.assert_allclose(found, by_hand / np.sqrt(2.4), rtol=1e-6)
 
 
-def test_it_equals_plain_loops() -> None:
+def test_whitening_equals_plain_loops() -> None:
     random = np.random.default_rng(0)
-    vectors = unit(random.standard_normal((40, 5)).astype(np.float32))
-    documents = random.integers(0, 15, 40)
-    assert min(np.bincount(documents)[np.bincount(documents) > 0]) == 1, "none is alone"
+    vectors, titles, bodies = (
+        unit(random.standard_normal((n, 5)).astype(np.float32)) for n in (40, 15, 15)
+    )
     within = np.zeros((5, 5))
-    for row in range(40):
-        others = [vectors[other] for other in range(40) if documents[other] == documents[row]]
-        if len(others) > 1:
-            apart = (vectors[row] - np.mean(others, 0)).astype(np.float64)
-            within += np.outer(apart, apart)
+    for title, body in zip(titles, bodies, strict=True):
+        apart = (title - body).astype(np.float64)
+        within += np.outer(apart, apart)
     metric = np.linalg.inv(within * 5 / np.trace(within) + 0.3 * np.eye(5))
-    found = within_document_whitening(vectors, documents, shrinkage=0.3)
+    found = within_document_whitening(vectors, titles, bodies, shrinkage=0.3)
     assert found.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, rtol=1e-6)
     # Its cosines are those of the inverse covariance.
@@ -102,23 +100,12 @@ def test_it_equals_plain_loops() -> None:
     np.testing.assert_allclose(found @ found.T, products / np.outer(lengths, lengths), atol=1e-5)
 
 
-def test_where_nothing_differs_within_documents_all_stays() -> None:
-    vectors = unit(np.random.default_rng(2).standard_normal((6, 3)).astype(np.float32))
-    for texts, documents in (
-        (vectors, np.arange(6)),
-        (vectors[[0, 0, 1, 1]], np.array([3, 3, 4, 4])),
-    ):
-        np.testing.assert_allclose(
-            within_document_whitening(texts, documents, shrinkage=0.1), texts, atol=1e-6
-        )
-
-
-def test_much_shrinkage_leaves_them_as_they_are() -> None:
-    vectors = unit(np.random.default_rng(1).standard_normal((12, 3)).astype(np.float32))
-    documents = np.arange(12) // 3
-    np.testing.assert_allclose(
-        within_document_whitening(vectors, documents, shrinkage=1e8), vectors, atol=1e-6
-    )
-    assert (
-        np.abs(within_document_whitening(vectors, documents, shrinkage=0.1) - vectors).max() > 0.05
-    )
+def test_without_differences_or_with_much_shrinkage_nothing_moves() -> None:
+    random = np.random.default_rng(2)
+    vectors, others = (unit(random.standard_normal((12, 3)).astype(np.float32)) for _ in range(2))
+    same = within_document_whitening(vectors, others, others, shrinkage=0.1)
+    np.testing.assert_allclose(same, vectors, atol=1e-6)
+    much = within_document_whitening(vectors, vectors, others, shrinkage=1e8)
+    np.testing.assert_allclose(much, vectors, atol=1e-6)
+    little = within_document_whitening(vectors, vectors, others, shrinkage=0.1)
+    assert np.abs(little - vectors).max() > 0.05

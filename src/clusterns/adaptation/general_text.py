@@ -6,16 +6,22 @@ words more often, whatever its languages.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from itertools import chain
 from unicodedata import category
 
 import numpy as np
+from scipy.stats import spearmanr
 from transformers import PreTrainedTokenizerBase
 
 from clusterns.errors import UserError
+from clusterns.vectors.nearest import Vectors, nearest
 
 # Lines to learn from (more say no more about where general text lies), and to measure on.
 TRAINING_LINES, HELDOUT_LINES = 2000, 300
+GROUP = 4
 HELDOUT_SEED = 2**32  # one that no run can have
 # Lines as long as sentences.
 MIN_WORDS, MAX_WORDS = 4, 24
@@ -25,20 +31,55 @@ WORD_STARTS = ("\u0120", "\u2581")
 OFFSET = 10
 
 
-def general_text(
-    file: str, tokenizer: PreTrainedTokenizerBase, seed: int
-) -> tuple[list[str], list[str]]:
+@dataclass(frozen=True)
+class GeneralText:
+    """Lines that a map is fitted to keep in place, and others to measure whether it does."""
+
+    training: list[str]
+    heldout: list[str]
+    english: Mapping[str, list[str]]
+    """Held-out English sentences of several kinds, :data:`GROUP` at a time about the same thing. Empty beside the
+    user's own general text."""
+
+    @property
+    def measured(self) -> list[str]:
+        """All lines to measure on."""
+        return [*self.heldout, *chain(*self.english.values())]
+
+    def compare(self, vectors: Vectors, base: Vectors) -> tuple[float, float]:
+        """Compare (n, d) unit embeddings of :attr:`measured` with the base's.
+
+        Returns:
+            The agreement, the lower one of both sources; and the drift, the highest one of all kinds of
+            English.
+        """
+        cut = len(self.heldout)
+        kept = agreement(vectors[:cut], base[:cut])
+        if not self.english or not reads_english(base[cut:]):
+            return kept, 0.0
+        ends = cut + np.cumsum([len(each) for each in self.english.values()])[:-1]
+        kinds = zip(
+            np.split(vectors, [cut, *ends])[1:], np.split(base, [cut, *ends])[1:], strict=True
+        )
+        shifts = [within_groups(now) - within_groups(then) for now, then in kinds]
+        scale = float(within_groups(base[cut:]).std())
+        drift = max(float(shift.mean()) for shift in shifts) / scale
+        return min(kept, agreement(vectors[cut:], base[cut:])), drift
+
+
+def general_text(file: str, tokenizer: PreTrainedTokenizerBase, seed: int) -> GeneralText:
     """Lines to learn from, and others to measure on, which are the same for every seed.
 
     Args:
-        file: the user's general text; empty for random words.
+        file: the user's general text; empty for random words and the package's English sentences.
         tokenizer: the tokenizer of the base.
         seed: random seed of the lines to learn from.
     """
     if not file:
-        return (
+        return GeneralText(
             random_lines(tokenizer, TRAINING_LINES, seed),
             random_lines(tokenizer, HELDOUT_LINES, HELDOUT_SEED),
+            english_sentences(),
         )
     from clusterns.data.corpus import prepare_corpus
 
@@ -49,7 +90,41 @@ def general_text(
     cut = min(HELDOUT_LINES, len(texts) // 2)
     training = [texts[row] for row in order[cut:]]
     chosen = np.random.default_rng(seed).permutation(len(training))[:TRAINING_LINES]
-    return [training[row] for row in chosen], [texts[row] for row in order[:cut]]
+    return GeneralText([training[row] for row in chosen], [texts[row] for row in order[:cut]], {})
+
+
+def english_sentences() -> dict[str, list[str]]:
+    """General English of several kinds: groups of a sentence, a paraphrase, a variation and something related."""
+    kinds: dict[str, list[str]] = {}
+    for line in (
+        (files("clusterns.adaptation") / "general_english.txt").read_text("utf-8").splitlines()
+    ):
+        if line.startswith("# "):
+            kinds[line[2:]] = sentences = []
+        else:
+            sentences += line.split(" | ")
+    return kinds
+
+
+def reads_english(sentences: Vectors) -> bool:
+    """Whether most (n, d) embeddings of :func:`english_sentences` are nearest to one about the same thing."""
+    rows = np.arange(len(sentences))
+    near = nearest(sentences, sentences, 1, rows)[1][:, 0]
+    return bool((near // GROUP == rows // GROUP).mean() > 0.5)
+
+
+def within_groups(vectors: Vectors) -> Vectors:
+    """The similarities of all pairs about the same thing, of (n, d) unit vectors."""
+    groups = vectors.reshape(-1, GROUP, vectors.shape[1])
+    first, second = np.triu_indices(GROUP, 1)
+    return (groups @ groups.transpose(0, 2, 1))[:, first, second].ravel()
+
+
+def agreement(vectors: Vectors, base: Vectors) -> float:
+    """Spearman correlation of the similarities of all pairs of (n, d) unit vectors with those of the base."""
+    cells = np.triu_indices(len(vectors), 1)
+    now, then = (vectors @ vectors.T)[cells], (base @ base.T)[cells]
+    return 1.0 if np.array_equal(now, then) else float(spearmanr(now, then).statistic)
 
 
 def random_lines(tokenizer: PreTrainedTokenizerBase, count: int, seed: int) -> list[str]:

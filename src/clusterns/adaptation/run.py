@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from datasets import Dataset
-from numpy.typing import NDArray
 
+from clusterns.adaptation.documents import check_documents, gather, read_titles
 from clusterns.adaptation.general_text import general_text
 from clusterns.adaptation.local_map import append_map, fit_map
-from clusterns.adaptation.scores import METRICS, PURPOSE, Scorer, choose, refusal, table
-from clusterns.adaptation.settings import AnySettings, TopicSettings, read_settings
+from clusterns.adaptation.scores import (
+    METRICS,
+    choose,
+    gain_interval,
+    halves,
+    refusal,
+    summarize,
+    table,
+    titled,
+)
+from clusterns.adaptation.settings import (
+    AnySettings,
+    Purpose,
+    SearchSettings,
+    TopicSettings,
+    read_settings,
+)
 from clusterns.adaptation.targets import smooth, within_document_whitening
 from clusterns.console import log
-from clusterns.data.corpus import prepare_corpus
-from clusterns.data.documents import documents_of
+from clusterns.data.corpus import Corpus, prepare_corpus
 from clusterns.data.split import split_rows, subsample
 from clusterns.encoder.load import load_base, tokenizer_of
 from clusterns.errors import UserError
@@ -27,22 +41,16 @@ from clusterns.record import make_record
 from clusterns.training.card import write_card
 from clusterns.training.folder import RunFolder, RunResult
 from clusterns.vectors.embed import Embedder
-from clusterns.vectors.nearest import Vectors, unit
+from clusterns.vectors.nearest import unit
 
-PURPOSES = {
-    "topics": "Grouping texts like those it was adapted to by their topic.",
+PURPOSES: dict[Purpose, str] = {
+    "topics": "Grouping texts like those it was adapted to by their topic. For search, keep the base.",
     "search": (
         "Searching texts like those it was adapted to, if only embeddings can be used. Where you can, search by "
-        "words and embeddings together."
+        "words and embeddings together: that gains more, and adapting adds nothing to it."
     ),
 }
 MIN_SENTENCES = 50
-# Documents of several sentences: a tenth of them is held out.
-MIN_DOCUMENTS = 200
-NO_DOCUMENTS = (
-    "Adapting for search learns from sentences of the same document, and nothing else is known to help search "
-    "without harm. Name what belongs together with --document, keep the model as it is, or adapt it for topics."
-)
 
 
 def run(
@@ -74,49 +82,81 @@ def _run(
 ) -> RunResult:
     folder.check(resume)
     record = make_record()
-    rows, heldout, about = read_text(settings, reading)
+    text = read_text(settings, reading)
     if resume:
-        check_same(settings, folder, about["fingerprint"])
+        check_same(settings, folder, text.about["fingerprint"])
 
     model = load_base(settings.base)
-    train, general = (
-        list(rows["text"]),
-        general_text(settings.general, tokenizer_of(model), settings.seed),
-    )
-    documents = documents_of(heldout) if settings.purpose == "search" else None
-    scorer = Scorer(list(heldout["text"]), general[1], documents)
-    learned = general[0] if settings.general_weight else []
+    general = general_text(settings.general, tokenizer_of(model), settings.seed)
+    train, documents = list(text.rows["text"]), None
+    if isinstance(settings, TopicSettings):
+        held_out = halves(list(text.heldout["text"]), general)
+    else:
+        documents, kept = gather(text.rows, text.titles), gather(text.heldout, text.titles)
+        check_documents(len(documents.titles) + len(kept.titles))
+        held_out = titled(kept.titles, kept.bodies, general)
+    parts = [
+        train,
+        documents.whole if documents else [],
+        documents.titles if documents else [],
+        general.training if settings.general_weight else [],
+        held_out.everything,
+    ]
     # A model that truncates its embeddings is mapped whole: each number has its own column.
     with model.truncate_embeddings(None):
         embed = Embedder(model, settings.batch_size, progress=not quiet)
-        vectors = unit(embed([*train, *learned, *scorer.texts]))
-    x, g, v = np.split(vectors, np.cumsum([len(train), len(learned)]))
+        vectors = unit(embed([text for part in parts for text in part]))
+    sentences, wholes, heads, g, v = np.split(
+        vectors, np.cumsum([len(part) for part in parts[:-1]])
+    )
 
+    x = np.concatenate([sentences, wholes])
+    if isinstance(settings, TopicSettings):
+        t = smooth(
+            x,
+            neighbors=settings.neighbors,
+            similarity_power=settings.similarity_power,
+            clusters=settings.clusters,
+            centroid_weight=settings.centroid_weight,
+            centroid_temperature=settings.centroid_temperature,
+            seed=settings.seed,
+            progress=not quiet,
+        )
+    else:
+        assert documents is not None
+        bodies = wholes
+        if text.titles is None:
+            bodies = unit(np.stack([sentences[members].mean(0) for members in documents.members]))
+        shrinkage = settings.shrinkage or (0.3 if text.titles is None else 0.1)
+        t = within_document_whitening(x, heads, bodies, shrinkage=shrinkage)
     landmarks = np.random.default_rng(settings.seed).permutation(len(x))[: settings.landmarks]
     local = fit_map(
         x,
-        targets(settings, x, documents_of(rows), quiet),
+        t,
         g,
         x[landmarks],
         threshold=settings.threshold,
         general_weight=settings.general_weight,
         ridge=settings.ridge,
     )
+
     change, cut = local(v) - v, slice(model.truncate_dim)
-    measured = {
-        weight: scorer.score((v + weight * change)[:, cut], v[:, cut])
+    scores = {
+        weight: held_out.score((v + weight * change)[:, cut], v[:, cut])
         for weight in (0.0, *sorted(set(settings.interpolation_weights)))
     }
+    measured = {weight: score.record() for weight, score in scores.items()}
     refused = {
         weight: why for weight, found in measured.items() if (why := refusal(settings, found))
     }
-    chosen = choose(measured, refused)
+    chosen = choose({weight: score.choosing for weight, score in scores.items()}, refused)
     log(table(settings.purpose, measured, refused, chosen))
+    before, after = scores[0.0].measuring, scores[chosen].measuring
 
     result = RunResult(
         metric=METRICS[settings.purpose],
-        base_score=measured[0.0][PURPOSE],
-        best_score=measured[chosen][PURPOSE],
+        base_score=float(before.mean()),
+        best_score=float(after.mean()),
         best_step=0,
         steps=0,
         facts={
@@ -124,14 +164,17 @@ def _run(
             "share": chosen,
             "measured": {str(weight): found for weight, found in measured.items()},
             "refused": {str(weight): why for weight, why in refused.items()},
+            "before": float(before.mean()),
+            "after": float(after.mean()),
+            "interval": gain_interval(after, before),
         },
     )
-    adapted = append_map(model, local.interpolate(chosen)) if chosen else model
     # Only now: whatever is refused above leaves nothing behind.
     if not resume:
-        folder.create(settings, about)
+        folder.create(settings, text.about)
     folder.note(date=record["date"], metric=result.metric, base_score=result.base_score)
     with atomic_folder(folder.model) as temporary:
+        adapted = append_map(model, local.interpolate(chosen)) if chosen else model
         adapted.save_pretrained(str(temporary), create_model_card=False)
         write_card(
             temporary,
@@ -141,7 +184,7 @@ def _run(
             settings=settings.model_dump(mode="json"),
             result=result,
             record=folder.record,
-            purpose=PURPOSES[settings.purpose],
+            purpose=f"{PURPOSES[settings.purpose]} {summarize(result.facts)}",
         )
     for file in (folder.recipe_file, folder.run_file):
         flush(file)
@@ -149,62 +192,47 @@ def _run(
     return result
 
 
-def read_text(
-    settings: AnySettings, reading: Mapping[str, Any]
-) -> tuple[Dataset, Dataset, dict[str, Any]]:
-    """The sentences to learn from, those held out, and facts for the record."""
+@dataclass(frozen=True)
+class Text:
+    """The user's text."""
+
+    rows: Dataset
+    """Sentences to learn from."""
+    heldout: Dataset
+    titles: Corpus | None
+    """The titles of the documents, if they have a column."""
+    about: dict[str, Any]
+    """Facts for the record."""
+
+
+def read_text(settings: AnySettings, reading: Mapping[str, Any]) -> Text:
+    """Read the text and hold some of it out."""
     corpus = prepare_corpus(**reading)
     log(corpus.report.summary())
-    check_text(settings, corpus.dataset)
-    rows, heldout = split_rows(corpus.dataset, settings.heldout, settings.seed)
+    if isinstance(settings, TopicSettings) and len(corpus.dataset) < MIN_SENTENCES:
+        raise UserError(
+            f"{len(corpus.dataset)} sentences are too few to learn topics from: add text (at least "
+            f"{MIN_SENTENCES} sentences), or keep the model as it is."
+        )
+    title = settings.title if isinstance(settings, SearchSettings) else None
+    titles = None if title is None else read_titles(reading, title)
+    rows, heldout = split_rows(
+        corpus.dataset, settings.heldout, settings.seed, settings.heldout_fraction
+    )
     available = len(rows)
     rows = subsample(rows, settings.max_sentences, settings.seed)
     log(f"Learning from {len(rows):,} of {available:,} sentences; {len(heldout):,} are held out.")
-    return rows, heldout, {
+    others = [titles] if titles is not None else []
+    if settings.general:
+        others.append(prepare_corpus([settings.general], progress=False))
+    about = {
         "reading": dict(reading),
-        "fingerprint": corpus.fingerprint + _fingerprint(settings.general),
+        "fingerprint": " ".join(each.fingerprint for each in (corpus, *others)),
         "counts": corpus.report.as_dict(),
         "training": len(rows),
         "heldout": len(heldout),
-    }  # fmt: skip
-
-
-def targets(
-    settings: AnySettings, vectors: Vectors, documents: NDArray[np.int64] | None, quiet: bool
-) -> Vectors:
-    """Where the (n, d) unit vectors of the text should go."""
-    if isinstance(settings, TopicSettings):
-        return smooth(
-            vectors,
-            neighbors=settings.neighbors,
-            similarity_power=settings.similarity_power,
-            clusters=settings.clusters,
-            centroid_weight=settings.centroid_weight,
-            centroid_temperature=settings.centroid_temperature,
-            seed=settings.seed,
-            progress=not quiet,
-        )
-    assert documents is not None
-    return within_document_whitening(vectors, documents, shrinkage=settings.shrinkage)
-
-
-def check_text(settings: AnySettings, dataset: Dataset) -> None:
-    """Refuse a text that has too little to learn from."""
-    if settings.purpose == "topics":
-        if len(dataset) < MIN_SENTENCES:
-            raise UserError(
-                f"{len(dataset)} sentences are too few to learn topics from: add text (at least "
-                f"{MIN_SENTENCES} sentences), or keep the model as it is."
-            )
-        return
-    documents = documents_of(dataset)
-    if documents is None:
-        raise UserError(NO_DOCUMENTS)
-    several = int((np.unique(documents, return_counts=True)[1] > 1).sum())
-    if several < MIN_DOCUMENTS:
-        raise UserError(
-            f"the text has {several} documents of several sentences, fewer than {MIN_DOCUMENTS}. {NO_DOCUMENTS}"
-        )
+    }
+    return Text(rows, heldout, titles, about)
 
 
 def check_same(settings: AnySettings, folder: RunFolder, fingerprint: str) -> None:
@@ -216,8 +244,3 @@ def check_same(settings: AnySettings, folder: RunFolder, fingerprint: str) -> No
             "settings, or name another folder."
         )
     folder.check_source(fingerprint, settings.base)
-
-
-def _fingerprint(general: str) -> str:
-    """Identifies the user's general text."""
-    return f" {prepare_corpus([general], progress=False).fingerprint}" if general else ""

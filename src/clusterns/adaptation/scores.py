@@ -1,96 +1,143 @@
-"""How good an adapted model is, by its embeddings of held-out text, and which interpolation weight is best."""
+"""How good an adapted model is, by its embeddings of held-out text, and which interpolation weight to take."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import spearmanr
 
-from clusterns.adaptation.settings import AdaptSettings
+from clusterns.adaptation.general_text import GeneralText, agreement
+from clusterns.adaptation.settings import AdaptSettings, Purpose
 from clusterns.errors import UserError
 from clusterns.evaluation.validators import halved
 from clusterns.vectors.nearest import Rows, Vectors, nearest, unit
 
-# Keys of the record: the score for the purpose, and the agreement on both kinds of text.
-PURPOSE, KEPT, KEPT_GENERAL = "purpose", "kept", "kept_general"
-METRICS = {"topics": "common_neighbors", "search": "search_mrr"}
-TITLES = {"topics": "common neighbors", "search": "MRR of search"}
+Samples = NDArray[np.float64]
+# Keys of the record: the score for the purpose, the agreement on both kinds of text, and how much closer related
+# sentences of general English come, in standard deviations of their similarities.
+PURPOSE, KEPT, KEPT_GENERAL, DRIFT = "purpose", "kept", "kept_general", "drift"
+METRICS: dict[Purpose, str] = {"topics": "common_neighbors", "search": "search_mrr"}
+TITLES: dict[Purpose, str] = {"topics": "common neighbors", "search": "MRR of search"}
+EXPLAINED = {
+    "topics": "nearest neighbors that both halves of a held-out sentence share",
+    "search": "MRR of held-out documents for their titles or first sentences",
+}
 # Texts whose pairwise similarities tell how much of the base is left.
 MAX_AGREEMENT_TEXTS = 300
-# A held-out sentence searches among at most this many.
-MAX_SEARCHED = 3000
-MIN_DOCUMENTS = 20
-# Nearest neighbors that the halves of a sentence may share; a fifth of all texts if there are few.
-NEIGHBORS = 10
+# Nearest neighbors that the halves of a sentence may share: one for this many texts, within bounds. In less
+# text, there are fewer sentences of a topic.
+TEXTS_PER_NEIGHBOR, MIN_NEIGHBORS, MAX_NEIGHBORS = 100, 3, 10
+MIN_SAMPLES = 20
+# This share of the held-out queries chooses the weight; the others measure the choice.
+CHOOSING = 2 / 3
+RESAMPLES = 2000
+# A step is taken if the lower end of this interval of the gain is above 0.
+CONFIDENCE = 0.9
 
 
-class Scorer:
-    """Scores embeddings of held-out text, relative to those of the base.
+@dataclass(frozen=True)
+class HeldOut:
+    """Queries with one right answer each, which nothing is learned from.
 
-    The score for the purpose is, for search, the mean reciprocal rank of another sentence of the same
-    document; for topics, the share of nearest neighbors that both halves of a sentence have in common.
-
-    Args:
-        heldout: sentences that nothing was learned from.
-        general: general text that nothing was learned from.
-        documents: document of each held-out sentence; None for topics.
+    For topics, the queries and answers are the two halves of sentences, which should have the same
+    neighbors among the sentences. For search, they are the title or first sentence of a document and the
+    rest of it, which should find each other.
     """
 
-    def __init__(
-        self,
-        heldout: Sequence[str],
-        general: Sequence[str],
-        documents: NDArray[np.int64] | None = None,
-    ) -> None:
-        general = list(general)[:MAX_AGREEMENT_TEXTS]
-        most = MAX_AGREEMENT_TEXTS if documents is None else MAX_SEARCHED
-        self.documents = None if documents is None else documents[:most]
-        firsts: list[str] = []
-        seconds: list[str] = []
-        rows: list[int] = []
-        if self.documents is None:
-            texts = [heldout[row] for row in _spread(len(heldout), most)]
-            firsts, seconds, rows = halved(texts, 2)
-        else:
-            texts = list(heldout[:most])
-            several = int((np.unique(self.documents, return_counts=True)[1] > 1).sum())
-            if several < MIN_DOCUMENTS:
-                raise UserError(
-                    f"only {several} held-out documents have two sentences, and search is measured on at "
-                    f"least {MIN_DOCUMENTS}: add documents, or raise heldout (at most a tenth of the text)."
-                )
-        if len(texts) < 2 or (self.documents is None and not rows):
-            raise UserError("too little held-out text: add text, or raise heldout.")
-        self._ends = np.cumsum([len(texts), len(general), len(firsts)])
-        self._rows = np.array(rows, np.int64)
-        self.texts = [*texts, *general, *firsts, *seconds]
-        """Everything that is embedded to score a model."""
+    purpose: Purpose
+    texts: list[str]
+    """Sentences, or the rest of each document."""
+    queries: list[str]
+    answers: list[str]
+    """For topics; for search the texts are the answers."""
+    rows: Rows
+    """(m,) text of each query."""
+    general: GeneralText
 
-    def score(self, vectors: Vectors, base: Vectors) -> dict[str, float]:
-        """Score embeddings of :attr:`texts`, (n, d) of any length, against those of the base."""
-        own, general, firsts, seconds = np.split(unit(vectors), self._ends)
-        base_own, base_general, *_ = np.split(unit(base), self._ends)
-        rows = _spread(len(own), MAX_AGREEMENT_TEXTS)
-        if self.documents is None:
-            purpose = common_neighbors(own, firsts, seconds, self._rows)
+    @property
+    def everything(self) -> list[str]:
+        """All that is embedded to score a model."""
+        return [*self.texts, *self.queries, *self.answers, *self.general.measured]
+
+    def score(self, vectors: Vectors, base: Vectors) -> Score:
+        """Score embeddings of :attr:`everything`, (n, d) of any length, against those of the base."""
+        ends = np.cumsum([len(self.texts), len(self.queries), len(self.answers)])
+        texts, queries, answers, general = np.split(unit(vectors), ends)
+        base_texts, _, _, base_general = np.split(unit(base), ends)
+        if self.purpose == "topics":
+            samples = common_neighbors(texts, queries, answers, self.rows)
         else:
-            purpose = search_mrr(own, self.documents)
+            samples = reciprocal_ranks(queries, texts, self.rows)
+        few = np.linspace(0, len(texts) - 1, min(MAX_AGREEMENT_TEXTS, len(texts))).astype(int)
+        return Score(
+            samples,
+            agreement(texts[few], base_texts[few]),
+            *self.general.compare(general, base_general),
+        )
+
+
+@dataclass(frozen=True)
+class Score:
+    """What a model scores on held-out text."""
+
+    samples: Samples
+    """(m,) score of each query."""
+    kept: float
+    """Agreement with the base on the text itself."""
+    kept_general: float
+    """Agreement with the base on general text."""
+    drift: float = 0.0
+    """Increase in the similarity of related sentences of general English, in the worst kind of text."""
+
+    @property
+    def choosing(self) -> Samples:
+        """The queries that choose the weight."""
+        return self.samples[self._chooses]
+
+    @property
+    def measuring(self) -> Samples:
+        """The queries that measure the choice; they had no part in it."""
+        return self.samples[~self._chooses]
+
+    @property
+    def _chooses(self) -> NDArray[np.bool_]:
+        order = np.random.default_rng(0).permutation(len(self.samples))
+        return order < CHOOSING * len(order)
+
+    def record(self) -> dict[str, float]:
+        """The scores as they are recorded for each weight."""
         return {
-            PURPOSE: purpose,
-            KEPT: agreement(own[rows], base_own[rows]),
-            KEPT_GENERAL: agreement(general, base_general),
+            PURPOSE: float(self.choosing.mean()),
+            KEPT: self.kept,
+            KEPT_GENERAL: self.kept_general,
+            DRIFT: self.drift,
         }
 
 
-def _spread(count: int, most: int) -> Rows:
-    """At most this many rows, evenly spaced: the text is in the order of its files."""
-    return np.linspace(0, count - 1, min(most, count)).astype(int)
+def halves(texts: Sequence[str], general: GeneralText) -> HeldOut:
+    """Score by the halves of held-out sentences."""
+    firsts, seconds, rows = halved(texts, 2)
+    if len(rows) < MIN_SAMPLES:
+        raise UserError(
+            f"{len(rows)} held-out sentences of two words are fewer than {MIN_SAMPLES}: add text, or raise heldout."
+        )
+    return HeldOut("topics", list(texts), firsts, seconds, np.array(rows), general)
 
 
-def common_neighbors(vectors: Vectors, firsts: Vectors, seconds: Vectors, rows: Rows) -> float:
+def titled(titles: Sequence[str], bodies: Sequence[str], general: GeneralText) -> HeldOut:
+    """Score by the titles, or first sentences, of held-out documents and the rest of each."""
+    if len(titles) < MIN_SAMPLES:
+        raise UserError(
+            f"{len(titles)} held-out documents of two sentences are fewer than {MIN_SAMPLES}: add documents, or "
+            "raise heldout."
+        )
+    return HeldOut("search", list(bodies), list(titles), [], np.arange(len(titles)), general)
+
+
+def common_neighbors(vectors: Vectors, firsts: Vectors, seconds: Vectors, rows: Rows) -> Samples:
     """The share of the texts nearest to the first half of a text that are also nearest to its second half.
 
     Both halves are about the same topic and have little else in common. If all vectors are alike, they share
@@ -101,30 +148,32 @@ def common_neighbors(vectors: Vectors, firsts: Vectors, seconds: Vectors, rows: 
         firsts: (m, d) unit vectors of first halves.
         seconds: (m, d) unit vectors of their second halves.
         rows: (m,) text that the halves are from, which is not one of their neighbors.
+
+    Returns:
+        (m,) shares.
     """
-    k = max(1, min(NEIGHBORS, len(vectors) // 5))
+    k = min(
+        max(len(vectors) // TEXTS_PER_NEIGHBOR, MIN_NEIGHBORS), MAX_NEIGHBORS, len(vectors) // 5
+    )
     (_, first), (_, second) = (nearest(each, vectors, k, rows) for each in (firsts, seconds))
-    return float((first[:, :, None] == second[:, None, :]).any(2).mean())
+    return (first[:, :, None] == second[:, None, :]).any(2).mean(1)
 
 
-def search_mrr(vectors: Vectors, documents: NDArray[np.int64]) -> float:
-    """Mean reciprocal rank of the first other sentence of the same document, among all sentences."""
-    similarities = vectors @ vectors.T
-    np.fill_diagonal(similarities, -np.inf)
-    same = documents[:, None] == documents
-    best = np.where(same, similarities, -np.inf).max(1)
-    # Ties count against it: vectors that are all alike find nothing.
-    above = (~same & (similarities >= best[:, None])).sum(1)
-    return float((1 / (1 + above))[best > -np.inf].mean())
+def reciprocal_ranks(queries: Vectors, answers: Vectors, rows: Rows) -> Samples:
+    """(m,) reciprocal rank of the answer of each of (m, d) queries among all (n, d) answers."""
+    similarities = queries @ answers.T
+    own = similarities[np.arange(len(rows)), rows]
+    # Ties count against it: vectors that are all alike find nothing. The answer ties with itself.
+    return 1 / (similarities >= own[:, None]).sum(1)
 
 
-def agreement(vectors: Vectors, base: Vectors) -> float:
-    """Spearman correlation of all pairwise similarities with those of the base."""
-    cells = np.triu_indices(len(vectors), 1)
-    now, then = (vectors @ vectors.T)[cells], (base @ base.T)[cells]
-    if np.array_equal(now, then):
-        return 1.0
-    return float(spearmanr(now, then).statistic)
+def gain_interval(after: Samples, before: Samples, level: float = 0.95) -> tuple[float, float]:
+    """The interval of the mean difference, by a paired bootstrap."""
+    gaps = after - before
+    draws = np.random.default_rng(0).integers(0, len(gaps), (RESAMPLES, len(gaps)))
+    tail = 50 * (1 - level)
+    low, high = np.percentile(gaps[draws].mean(1), [tail, 100 - tail])
+    return float(low), float(high)
 
 
 def refusal(settings: AdaptSettings, found: Mapping[str, float]) -> str:
@@ -133,20 +182,26 @@ def refusal(settings: AdaptSettings, found: Mapping[str, float]) -> str:
     if not found[KEPT_GENERAL] >= settings.min_agreement_general:
         least = f"min_agreement_general = {settings.min_agreement_general:g}"
         return f"general text: agreement {found[KEPT_GENERAL]:.3f}, {least}"
+    if not found.get(DRIFT, 0) <= settings.max_drift:
+        return f"general text: drift {found[DRIFT]:.3f}, max_drift = {settings.max_drift:g}"
     if not found[KEPT] >= settings.min_agreement_domain:
         least = f"min_agreement_domain = {settings.min_agreement_domain:g}"
         return f"your text: agreement {found[KEPT]:.3f}, {least}"
     return ""
 
 
-def choose(measured: Mapping[float, Mapping[str, float]], refused: Mapping[float, str]) -> float:
-    """The allowed weight with the best score; the smallest of equal ones. 0, the base, is always allowed."""
-    allowed = [weight for weight in sorted(measured) if weight == 0 or weight not in refused]
-    return max(allowed, key=lambda weight: (measured[weight][PURPOSE], -weight))
+def choose(samples: Mapping[float, Samples], refused: Mapping[float, str]) -> float:
+    """Climb from the base, weight 0, to each larger allowed weight that is clearly better, by a bootstrap."""
+    chosen = 0.0
+    for weight in sorted(samples):
+        if weight not in refused and weight > chosen:
+            low, _ = gain_interval(samples[weight], samples[chosen], CONFIDENCE)
+            chosen = weight if low > 0 else chosen
+    return chosen
 
 
 def table(
-    purpose: str,
+    purpose: Purpose,
     measured: Mapping[float, Mapping[str, float]],
     refused: Mapping[float, str],
     chosen: float,
@@ -165,17 +220,23 @@ def table(
 
 
 def summarize(facts: Mapping[str, Any]) -> str:
-    """What came of an adaptation, in a sentence or two."""
-    weight, found = facts["share"], facts["measured"][str(facts["share"])]
+    """What came of an adaptation, in a few sentences."""
+    weight, purpose = facts["share"], facts["purpose"]
     if weight == 0:
-        return "The model is the base, unchanged: no interpolation weight was both better and harmless."
+        return (
+            f"The model is the base, unchanged: no interpolation weight was clearly better for {purpose} within "
+            "the limits on agreement."
+        )
+    found = facts["measured"][str(weight)]
     words = (
-        f"Adapted for {facts['purpose']} with interpolation weight {weight:g}. Similarities agree with the "
-        f"base's to {found[KEPT]:.3f} on your text and to {found[KEPT_GENERAL]:.3f} on general text."
+        f"Adapted for {purpose} with interpolation weight {weight:g}. Similarities agree with the base's to "
+        f"{found[KEPT]:.3f} on your text and to {found[KEPT_GENERAL]:.3f} on general text."
     )
-    before = facts["measured"]["0.0"][PURPOSE]
-    if facts["purpose"] == "search":
-        words += " MRR of a held-out sentence finding its document:"
-    else:
-        words += " Neighbors that both halves of a held-out sentence share:"
-    return f"{words} {before:.3f} before, {found[PURPOSE]:.3f} after."
+    if "interval" not in facts:  # a run from before there was a second part
+        return words
+    low, high = facts["interval"]
+    verdict = "better" if low > 0 else "worse" if high < 0 else "no clear difference"
+    return (
+        f"{words} On held-out text that chose nothing, the {EXPLAINED[purpose]} went from {facts['before']:.3f} to "
+        f"{facts['after']:.3f}, {verdict} (95 % interval of the gain {low:+.3f} to {high:+.3f})."
+    )

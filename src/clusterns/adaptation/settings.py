@@ -41,8 +41,10 @@ class AdaptSettings(Settings):
     """Random seed."""
     max_sentences: int | None = Field(20_000, ge=2)
     """Maximum number of sentences to learn from, a random sample. Empty: all."""
-    heldout: int = Field(1000, ge=2)
-    """Held-out sentences that choose the interpolation weight; at most a tenth of the text."""
+    heldout: int = Field(2000, ge=2)
+    """Maximum number of held-out sentences, which choose the interpolation weight and measure the choice."""
+    heldout_fraction: float = Field(0.2, gt=0, lt=1)
+    """Maximum fraction of the text to hold out."""
     batch_size: int = Field(64, ge=1)
     """Batch size of the encoder."""
     landmarks: int = Field(2000, ge=1)
@@ -53,10 +55,14 @@ class AdaptSettings(Settings):
     """Weight of the general text in the fit, relative to your text."""
     ridge: float = Field(3e-5, gt=0)
     """Ridge penalty of the fit."""
-    interpolation_weights: tuple[Annotated[float, Field(gt=0, le=1)], ...] = (0.25, 0.5, 0.75, 1.0)
+    interpolation_weights: tuple[Annotated[float, Field(gt=0, le=1)], ...] = (
+        0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0,
+    )  # fmt: skip
     """Interpolation weights to try between the base and the adapted model."""
-    min_agreement_general: float = Field(0.99, ge=0, le=1)
+    min_agreement_general: float = Field(0.985, ge=0, le=1)
     """Minimum agreement with the base on general text (Spearman correlation of pairwise similarities)."""
+    max_drift: float = Field(0.04, ge=0)
+    """Maximum increase in the similarity of related sentences of general English, in standard deviations."""
     min_agreement_domain: float = Field(0.9, ge=0, le=1)
     """Minimum agreement with the base on held-out sentences of your text."""
 
@@ -70,12 +76,6 @@ class TopicSettings(AdaptSettings):
 
     purpose: Literal["topics"] = "topics"
     """What the model is for."""
-    heldout: int = Field(300, ge=2)
-    """Held-out sentences that choose the interpolation weight; at most a tenth of the text."""
-    interpolation_weights: tuple[Annotated[float, Field(gt=0, le=1)], ...] = (
-        0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0,
-    )  # fmt: skip
-    """Interpolation weights to try between the base and the adapted model."""
     neighbors: int = Field(10, ge=0)
     """Nearest neighbors that a sentence moves toward; 0 turns this off."""
     similarity_power: float = Field(3.0, ge=0)
@@ -89,16 +89,16 @@ class TopicSettings(AdaptSettings):
 
 
 class SearchSettings(AdaptSettings):
-    """For search: directions in which sentences of one document differ count less."""
+    """For search: directions in which a title differs from its document count less."""
 
     purpose: Literal["search"] = "search"
     """What the model is for."""
     ridge: float = Field(1e-3, gt=0)
     """Ridge penalty of the fit."""
-    min_agreement_domain: float = Field(0.85, ge=0, le=1)
-    """Minimum agreement with the base on held-out sentences of your text."""
-    shrinkage: float = Field(0.1, gt=0)
-    """Shrinkage of the whitening toward the identity; 1 is the mean variance within documents."""
+    title: str | None = None
+    """Column of the titles in tables. Empty: the first sentence of a document stands in for its title."""
+    shrinkage: float | None = Field(None, gt=0)
+    """Shrinkage of the whitening toward the identity; 1 is the mean variance. Empty: 0.1 with titles, 0.3 without."""
 
 
 AnySettings = TopicSettings | SearchSettings
@@ -143,6 +143,7 @@ def read_settings(file: Path) -> AnySettings | None:
         named = {RENAMED.get(key, key): value for key, value in values.items()}
         if "method" in values:  # an older run, which kept every setting of training
             named = {key: value for key, value in named.items() if key in kind.model_fields}
+            named = {"heldout_fraction": 0.1, "max_drift": 10.0, **named}
         return kind.model_validate({**named, "purpose": purpose})
     except (OSError, ValueError, AttributeError, KeyError, yaml.YAMLError, ValidationError):
         return None

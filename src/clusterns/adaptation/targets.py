@@ -1,9 +1,8 @@
-"""Where the embeddings of a text should go: toward their topics, or to where documents find each other."""
+"""Where the embeddings of a text should go: toward their topics, or to where titles find their documents."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 
 from clusterns.vectors.nearest import Vectors, all_nearest, unit
@@ -63,28 +62,21 @@ def smooth(
 
 
 def within_document_whitening(
-    vectors: Vectors, documents: NDArray[np.int64], *, shrinkage: float
+    vectors: Vectors, titles: Vectors, bodies: Vectors, *, shrinkage: float
 ) -> Vectors:
-    """Map (n, d) vectors by the inverse square root of the covariance within documents; returns unit vectors.
+    """Map (n, d) vectors so that titles come closer to their documents; returns unit vectors.
 
-    With S the covariance of sentences around the mean of their document, scaled to a mean variance of 1,
-    x becomes ``(S + shrinkage)^(-1/2) x``: a direction in which sentences of one document differ a lot says
-    little about which document they belong to. Documents of a single sentence do not count.
+    With S the mean of ``(u - v) (u - v)^T`` over the titles u and the documents v, scaled to a mean variance of
+    1, x becomes ``(S + shrinkage)^(-1/2) x``: a direction in which a title often differs from its document says
+    little about which document it belongs to.
 
     Args:
         vectors: (n, d).
-        documents: (n,) document of each vector.
+        titles: (m, d) vectors of titles or first sentences.
+        bodies: (m, d) vectors of their documents.
         shrinkage: toward the identity; the larger, the less changes.
     """
-    _, own, sizes = np.unique(documents, return_inverse=True, return_counts=True)
-    sums = np.zeros((len(sizes), vectors.shape[1]))
-    np.add.at(sums, own, vectors)
-    residuals = (vectors - (sums / sizes[:, None])[own])[sizes[own] > 1]
-    return whiten(vectors, residuals, shrinkage)
-
-
-def whiten(vectors: Vectors, differences: NDArray[np.float64], shrinkage: float) -> Vectors:
-    """Map (n, d) vectors by ``(S + shrinkage)^(-1/2)``, S the scaled covariance of (m, d) differences."""
+    differences = (titles - bodies).astype(np.float64)
     covariance = differences.T @ differences
     # Without any difference, every direction keeps its weight.
     covariance *= len(covariance) / (np.trace(covariance) or 1)

@@ -55,8 +55,8 @@ class AdaptRequest(RunRequest):
     base: Annotated[str | Path | None, Cli(str)] = None
     """Sentence encoder to adapt: a folder or a Hub name, such as sentence-transformers/all-MiniLM-L6-v2."""
     purpose: Annotated[Purpose, Cli(names=("--for",))] = "topics"
-    """topics: clusters, classes and near neighbors. search: a sentence finds its document; the text must have
-    documents (--document; plain text: paragraphs)."""
+    """topics: clusters, classes and near neighbors. search: titles or first sentences find their documents
+    (--document; plain text: paragraphs), if you must search by embeddings alone."""
     general: Annotated[str | Path | None, Cli(str, metavar="FILE")] = same_as(
         AdaptSettings, "general"
     )
@@ -107,8 +107,8 @@ class AdaptRequest(RunRequest):
         from clusterns.encoder.load import load_base
         from clusterns.training.estimate import duration
 
-        rows, heldout, _ = read_text(adaptation.settings, adaptation.reading)
-        texts = [*rows["text"], *heldout["text"]]
+        text = read_text(adaptation.settings, adaptation.reading)
+        texts = [*text.rows["text"], *text.heldout["text"]]
         model = load_base(adaptation.settings.base)
         sample = random.Random(0).sample(texts, min(SAMPLE, len(texts)))
         model.encode(sample[:8], show_progress_bar=False)  # the first batch pays for warming up

@@ -14,6 +14,9 @@ from clusterns.errors import UserError
 if TYPE_CHECKING:
     from datasets import Dataset
 
+# Of a text, at most this much is kept out of training.
+FRACTION = 0.1
+
 
 def split_heldout(dataset: Dataset, count: int, seed: int) -> tuple[Dataset, list[str]]:
     """Keep ``count`` random rows, at most a tenth of all, out of ``dataset``.
@@ -27,24 +30,28 @@ def split_heldout(dataset: Dataset, count: int, seed: int) -> tuple[Dataset, lis
     return rows, list(kept_out["text"])
 
 
-def split_rows(dataset: Dataset, count: int, seed: int) -> tuple[Dataset, Dataset]:
-    """Do as :func:`split_heldout`, with all columns of the rows kept out.
+def split_rows(
+    dataset: Dataset, count: int, seed: int, fraction: float = FRACTION
+) -> tuple[Dataset, Dataset]:
+    """Do as :func:`split_heldout`, with all columns of the rows kept out, at most this fraction of all.
 
     The rows for training are the stretches between those kept out: slices of the same file, which
     cost about a millisecond each, and nothing for each row in them.
     """
     from datasets import concatenate_datasets
 
-    kept_out = _kept_out(dataset, count, seed)
+    kept_out = _kept_out(dataset, count, seed, fraction)
     edges = [-1, *kept_out.tolist(), len(dataset)]
     stretches = [range(before + 1, after) for before, after in pairwise(edges)]
     rows = concatenate_datasets([dataset.select(stretch) for stretch in stretches if stretch])
     return rows, dataset.select(kept_out)
 
 
-def heldout_sentences(dataset: Dataset, count: int, seed: int) -> list[str]:
+def heldout_sentences(
+    dataset: Dataset, count: int, seed: int, fraction: float = FRACTION
+) -> list[str]:
     """Only what :func:`split_heldout` keeps out, in a moment: the slices for training cost most."""
-    return list(dataset.select(_kept_out(dataset, count, seed))["text"])
+    return list(dataset.select(_kept_out(dataset, count, seed, fraction))["text"])
 
 
 def subsample(dataset: Dataset, most: int | None, seed: int) -> Dataset:
@@ -54,9 +61,9 @@ def subsample(dataset: Dataset, most: int | None, seed: int) -> Dataset:
     return dataset.select(_drawn(dataset, most, seed))
 
 
-def _kept_out(dataset: Dataset, count: int, seed: int) -> NDArray[np.int64]:
+def _kept_out(dataset: Dataset, count: int, seed: int, fraction: float) -> NDArray[np.int64]:
     """The numbers of the rows, sorted."""
-    return _drawn(dataset, min(count, len(dataset) // 10), seed)
+    return _drawn(dataset, min(count, int(len(dataset) * fraction)), seed)
 
 
 def _drawn(dataset: Dataset, count: int, seed: int) -> NDArray[np.int64]:

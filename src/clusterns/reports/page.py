@@ -15,7 +15,7 @@ from sentence_transformers import SentenceTransformer
 
 from clusterns.console import log
 from clusterns.data.corpus import prepare_corpus
-from clusterns.data.split import heldout_sentences
+from clusterns.data.split import FRACTION, heldout_sentences
 from clusterns.errors import UserError
 from clusterns.evaluation.catalog import EvaluationData
 from clusterns.evaluation.custom import read_scored_pairs
@@ -127,7 +127,8 @@ def sentences_of(run: RunSummary) -> list[str]:
     reading = run.record["corpus"].get("reading")
     if reading is not None:
         dataset = prepare_corpus(**reading, progress=False).dataset
-        return heldout_sentences(dataset, run.settings["heldout"], run.settings["seed"])
+        fraction = run.settings.get("heldout_fraction", FRACTION)
+        return heldout_sentences(dataset, run.settings["heldout"], run.settings["seed"], fraction)
     if (run.path / INDEX / COMPLETE).is_file():
         texts = Index.open(run.path / INDEX, progress=False).texts
         rows = np.sort(np.random.default_rng(0).permutation(len(texts))[:MAX_SENTENCES])
