@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clusterns.adaptation.settings import load_settings, read_settings
+from clusterns.adaptation.settings import load_settings, read_settings, search_advice
 from clusterns.errors import UserError
 
 
@@ -41,3 +41,19 @@ def test_a_wrong_setting_is_refused_with_a_hint() -> None:
         load_settings("topics", {"base": "b", "neighbor": 3})
     with pytest.raises(UserError, match="no setting 'clusters'"):
         load_settings("search", {"base": "b", "clusters": 3})
+
+
+def test_a_search_says_what_an_adapted_model_is_for(tmp_path: Path) -> None:
+    file = tmp_path / "recipe.yaml"
+    for purpose, by, said in (
+        ("topics", "vectors", "adapted for topics, which can make search worse"),
+        ("search", "both", "finds as much"),
+        ("search", "vectors", None),
+    ):
+        file.write_text(load_settings(purpose, {"base": "the-base"}).to_yaml())
+        for model in (tmp_path, tmp_path / "model"):
+            found = search_advice(str(model), by)
+            assert (
+                found is None if said is None else said in str(found) and "the-base" in str(found)
+            )
+    assert search_advice("owner/name", "both") is None

@@ -147,7 +147,7 @@ def test_an_adaptation_shows_how_far_it_went(tiny_bert: Path, tmp_path: Path) ->
     found = {"purpose": 0.1, "kept": 0.93, "kept_general": 0.99}
     facts = {
         "purpose": "topics", "share": 0.5, "measured": {"0.0": found, "0.5": found, "1.0": found},
-        "refused": {"1.0": "own text: 0.800 kept"},
+        "refused": {"1.0": "own text: 0.800 kept"}, "before": 0.2, "after": 0.25, "interval": [-0.1, 0.2],
     }  # fmt: skip
     results = RunFolder(folder).results_file
     results.write_text(json.dumps({**json.loads(results.read_text()), "facts": facts}))
@@ -155,6 +155,7 @@ def test_an_adaptation_shows_how_far_it_went(tiny_bert: Path, tmp_path: Path) ->
     assert "50 %" in page
     assert "refused, own text: 0.800 kept" in page
     assert "0.930, 0.990" in page
+    assert "from 0.200 to 0.250, no clear difference" in page  # as the console says
     assert "heldout halves mrr, before and after" not in page
 
 

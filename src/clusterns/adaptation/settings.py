@@ -147,3 +147,22 @@ def read_settings(file: Path) -> AnySettings | None:
         return kind.model_validate({**named, "purpose": purpose})
     except (OSError, ValueError, AttributeError, KeyError, yaml.YAMLError, ValidationError):
         return None
+
+
+def search_advice(model: str, by: str) -> str | None:
+    """What a search with an adapted model should know: the run folder or its model folder says what it is for."""
+    for run in (Path(model), Path(model).parent):
+        settings = read_settings(run / "recipe.yaml")
+        if settings is not None:
+            if settings.purpose == "topics":
+                return (
+                    "This model was adapted for topics, which can make search worse. Search with its base: "
+                    f"{settings.base}."
+                )
+            if by == "both":
+                return (
+                    "This model was adapted for search by embeddings alone. By words and embeddings together, its "
+                    f"base finds as much: {settings.base}."
+                )
+            return None
+    return None

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 from annotated_types import Ge
 from pydantic import Field
 
+from clusterns.adaptation.settings import search_advice
 from clusterns.commands.options import CorpusOptions, Json, OptionalTexts, as_list
 from clusterns.commands.request import Cli, function
-from clusterns.console import print_json, stdout
+from clusterns.console import log, print_json, stdout
 from clusterns.errors import UserError
 from clusterns.explorer.corpus import check_corpus
 from clusterns.vectors.settings import By
@@ -53,6 +54,8 @@ class SearchRequest(CorpusOptions):
             raise UserError("the query is empty.")
         corpus = as_list(self.corpus)
         check_corpus(str(self.model), corpus, self.pooling)
+        if advice := search_advice(str(self.model), self.by):
+            log(advice)
         opened = self.open(corpus, id_column=self.id_column, needs_text=False)
         opened.index.language = self.language
         return opened.hits(self.query, self.top, self.by)

@@ -13,6 +13,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 from sentence_transformers import SentenceTransformer
 
+from clusterns.adaptation.scores import summarize
 from clusterns.console import log
 from clusterns.data.corpus import prepare_corpus
 from clusterns.data.split import FRACTION, heldout_sentences
@@ -187,6 +188,7 @@ def render(sections: Sequence[ReportSection]) -> str:
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters["duration"] = duration
+    environment.filters["summarize"] = summarize
     source = files("clusterns.reports").joinpath("template.html").read_text("utf-8")
     runs = [section.run for section in sections]
     return environment.from_string(source).render(
