@@ -4,10 +4,10 @@
     CLUSTERNS_DATA=... python scripts/adapt_runs.py MODEL runs/adapt --methods simcse crops clusterns tsdae gist
 
 A cell is a domain, a method and a seed; one that has a record is left alone, so a stopped script goes on. Half
-of the lines of a domain, at most LINES, are learned from; at most LINES others are judged on: the share of the
-ten nearest with the same class (kNN), AMI of K-means with as many clusters as classes, for docstrings the mean
-reciprocal rank of a summary finding its rest, and STS-B test. Records go to results/adapt, a folder a model, one thread
-a cell.
+of the lines of a domain, at most LINES, are learned from; at most LINES others are judged on, other lines for each
+seed: the share of the ten nearest with the same class (kNN), AMI of K-means with as many clusters as classes (20
+starts), for docstrings the mean reciprocal rank of a summary finding its rest, and STS-B test. Records go to
+results/adapt/guarded, one folder per model, one thread per cell.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ SHORT = {
     "Tweet": "tweet-original-order.txt",
 }
 DOMAINS = (*SHORT, "DBpedia", "docstrings")
-LINES, KMEANS_SEEDS = 3200, range(5)
+LINES, KMEANS_SEEDS = 3200, range(20)
 
 
 def main() -> None:
@@ -68,7 +68,7 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=["adapt"], choices=["adapt", *RIVALS])
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     given = parser.parse_args()
-    folder = RESULTS / Path(given.model).name
+    folder = RESULTS / "guarded" / Path(given.model).name
     folder.mkdir(parents=True, exist_ok=True)
     for seed in given.seeds:
         for domain in given.domains:
@@ -82,7 +82,7 @@ def main() -> None:
 
 def cell(domain: str, method: str, seed: int, name: str, output: Path) -> dict[str, Any]:
     """Scores of the start and of what a method made of it."""
-    texts, documents, judge = docstrings() if domain == "docstrings" else short_text(domain)
+    texts, documents, judge = docstrings() if domain == "docstrings" else short_text(domain, seed)
     folder = output / f"{domain}-{method}-{seed}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -102,7 +102,7 @@ def cell(domain: str, method: str, seed: int, name: str, output: Path) -> dict[s
     else:
         model = RIVALS[method](name, texts, corpus, folder / "run", seed)
     seconds = time.process_time() - begun
-    before = start_scores(domain, name, judge)
+    before = start_scores(domain, seed, name, judge)
     shutil.rmtree(folder)
     return {
         "domain": domain, "method": method, "seed": seed, "base": Path(name).name, "lines": len(texts),
@@ -115,15 +115,15 @@ def command() -> str:
     return " ".join(["python", Path(sys.argv[0]).name, Path(sys.argv[1]).name, *sys.argv[3:]])
 
 
-KNOWN: dict[tuple[str, str], dict[str, float]] = {}
+KNOWN: dict[tuple[str, int, str], dict[str, float]] = {}
 
 
 def start_scores(
-    domain: str, name: str, judge: Callable[[Encode], dict[str, float]]
+    domain: str, seed: int, name: str, judge: Callable[[Encode], dict[str, float]]
 ) -> dict[str, float]:
-    if (domain, name) not in KNOWN:
-        KNOWN[domain, name] = scores(load_base(name), judge)
-    return KNOWN[domain, name]
+    if (domain, seed, name) not in KNOWN:
+        KNOWN[domain, seed, name] = scores(load_base(name), judge)
+    return KNOWN[domain, seed, name]
 
 
 def scores(
@@ -158,17 +158,19 @@ def remembering(model: SentenceTransformer) -> Encode:
 
 
 @cache
-def short_text(domain: str) -> tuple[list[str], list[int], Callable[[Encode], dict[str, float]]]:
+def short_text(
+    domain: str, seed: int
+) -> tuple[list[str], list[int], Callable[[Encode], dict[str, float]]]:
     """Lines to learn from, a document each, and the judge on the others."""
-    learned, judged, classes = parted(domain)
+    learned, judged, classes = parted(domain, seed)
     return learned, list(range(len(learned))), lambda encode: quality(encode(judged), classes)
 
 
-def parted(domain: str) -> tuple[list[str], list[str], Labels]:
-    """Lines to learn from, lines to judge on, and the classes of these; the same ones for every seed."""
+def parted(domain: str, seed: int = 0) -> tuple[list[str], list[str], Labels]:
+    """Lines to learn from, lines to judge on, and the classes of these."""
     rows = dbpedia() if domain == "DBpedia" else labelled(DATA / "short-text" / SHORT[domain])
     rows = list({text: (label, text) for label, text in rows}.values())
-    order = np.random.default_rng(0).permutation(len(rows))
+    order = np.random.default_rng(seed).permutation(len(rows))
     cut = min(len(rows) // 2, LINES)
     learned, judged = order[:cut], order[cut : cut + LINES]
     classes = np.unique([rows[row][0] for row in judged], return_inverse=True)[1]

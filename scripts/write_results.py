@@ -8,7 +8,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tables_of_adapting import FIRST, SECOND, adaptations, candidates, rivals, shares
+from tables_of_adapting import (
+    FIRST,
+    SECOND,
+    adaptations,
+    candidates,
+    guarded,
+    rivals,
+    searches,
+    shares,
+)
 from tables_of_benchmarks import estimate, memory, speed
 from tables_of_runs import quickstart, table_of_systems, tracking
 
@@ -20,6 +29,8 @@ def main() -> None:
     fill("README.md", "systems", table_of_systems())
     fill("README.md", "speed", speed())
     fill("docs/adapt.md", "shares", shares())
+    fill("docs/adapt.md", "guarded", guarded())
+    fill("docs/adapt.md", "search", searches())
     fill("docs/adapt.md", "adapt", adaptations(FIRST))
     fill("docs/adapt.md", "second", adaptations(SECOND))
     fill("docs/adapt.md", "candidates", candidates(FIRST))

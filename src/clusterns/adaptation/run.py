@@ -166,7 +166,7 @@ def _run(
             "refused": {str(weight): why for weight, why in refused.items()},
             "before": float(before.mean()),
             "after": float(after.mean()),
-            "interval": gain_interval(after, before),
+            "interval": list(gain_interval(after, before)),
         },
     )
     # Only now: whatever is refused above leaves nothing behind.

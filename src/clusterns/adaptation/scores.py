@@ -29,7 +29,7 @@ EXPLAINED = {
 MAX_AGREEMENT_TEXTS = 300
 # Nearest neighbors that the halves of a sentence may share: one for this many texts, within bounds. In less
 # text, there are fewer sentences of a topic.
-TEXTS_PER_NEIGHBOR, MIN_NEIGHBORS, MAX_NEIGHBORS = 100, 3, 10
+TEXTS_PER_NEIGHBOR, MIN_NEIGHBORS, MAX_NEIGHBORS = 50, 3, 10
 MIN_SAMPLES = 20
 # This share of the held-out queries chooses the weight; the others measure the choice.
 CHOOSING = 2 / 3
