@@ -40,8 +40,8 @@ from clusterns.evaluation.clustering import (
     cluster_seeds,
 )
 from clusterns.evaluation.datasets import digest_of
+from clusterns.evaluation.retrieval import reciprocal_ranks
 from clusterns.evaluation.sts import spearman
-from clusterns.evaluation.validators import mean_reciprocal_rank
 from clusterns.record import make_record
 from clusterns.vectors.nearest import Vectors, all_nearest, unit
 
@@ -220,10 +220,8 @@ def docstrings() -> tuple[list[str], list[int], Callable[[Encode], dict[str, flo
             break
 
     def judge(encode: Encode) -> dict[str, float]:
-        import torch
-
         found = encode(summaries) @ encode(rests).T
-        return {"MRR": 100 * mean_reciprocal_rank(torch.from_numpy(found))}
+        return {"MRR": 100 * float(reciprocal_ranks(found).mean())}
 
     return texts, documents, judge
 

@@ -21,7 +21,6 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.metrics import silhouette_score
@@ -41,7 +40,8 @@ from clusterns.adaptation.settings import TopicSettings
 from clusterns.adaptation.targets import smooth
 from clusterns.encoder.load import load_tokenizer
 from clusterns.evaluation.clustering import adjusted_mutual_information, cluster
-from clusterns.evaluation.validators import halved, mean_reciprocal_rank
+from clusterns.evaluation.retrieval import reciprocal_ranks
+from clusterns.evaluation.validators import halved
 from clusterns.record import make_record
 from clusterns.vectors.nearest import Vectors, unit
 
@@ -65,8 +65,8 @@ class Seen:
 
 def halves(seen: Seen) -> float:
     """How early a half finds the other one (what `clusterns train` is validated by)."""
-    both = torch.from_numpy(seen.firsts @ seen.seconds.T)
-    return (mean_reciprocal_rank(both) + mean_reciprocal_rank(both.T)) / 2
+    both = seen.firsts @ seen.seconds.T
+    return float(np.mean([reciprocal_ranks(each).mean() for each in (both, both.T)]))
 
 
 def clusters_of_halves(seen: Seen) -> float:

@@ -14,7 +14,7 @@ from clusterns.errors import UserError
 from clusterns.evaluation.datasets import ScoredPairs
 from clusterns.evaluation.validators import HalvesEvaluator
 from clusterns.reports.charts import line_chart
-from clusterns.reports.comparison import compare_models, reciprocal_ranks
+from clusterns.reports.comparison import compare_models
 from clusterns.reports.page import make_report, report_after, setting_differences
 from clusterns.reports.summary import duration, read_summaries, read_summary
 from clusterns.training.folder import RunFolder
@@ -203,11 +203,6 @@ def test_the_same_model_twice_shows_no_difference(tiny_bert: Path) -> None:
     seen = compare_models([text + " and more words" for text in subject_texts(40)], model, model)
     assert seen.change.shared.tolist() == [10] * 40
     assert all(score.before == score.after and score.verdict != "better" for score in seen.scores)
-
-
-def test_reciprocal_ranks_by_hand() -> None:
-    cosines = np.array([[0.5, 0.9, 0.1], [0.2, 0.2, 0.1], [0.0, 0.1, 0.3]])
-    assert reciprocal_ranks(cosines).tolist() == [1 / 2, 1 / 1.5, 1]
 
 
 def test_a_chart_is_the_same_every_time_and_takes_the_colours_of_the_page() -> None:

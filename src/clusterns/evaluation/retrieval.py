@@ -79,3 +79,22 @@ def measures(hits: NDArray[np.bool_], relevant: int) -> dict[str, float]:
     for cutoff in (*CUTOFFS, DEPTH):
         found[f"recall@{cutoff}"] = float(hits[:cutoff].sum() / relevant)
     return found
+
+
+def reciprocal_ranks(
+    similarities: NDArray[np.floating], relevant: NDArray[np.bool_] | None = None
+) -> NDArray[np.float64]:
+    """1 / rank of the best relevant text of each query: (n,). Ties count half a rank, so that a constant
+    embedding gains nothing by them.
+
+    Args:
+        similarities: (n, m) of queries and texts.
+        relevant: (n, m). None: the texts on the diagonal.
+    """
+    relevant = np.eye(len(similarities), dtype=bool) if relevant is None else relevant
+    best = np.where(relevant, similarities, -np.inf).max(axis=1, keepdims=True)
+    above, level = (
+        (~relevant & compared).sum(axis=1)
+        for compared in (similarities > best, similarities == best)
+    )
+    return 1 / (1 + above + level / 2)

@@ -7,17 +7,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import torch
+import numpy as np
 from datasets import Dataset
-from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.evaluation import BaseEvaluator
-from torch import Tensor
 
 from clusterns.errors import UserError
-from clusterns.evaluation.catalog import AVERAGED, SUITES, EvaluationData
+from clusterns.evaluation.catalog import SUITES, EvaluationData
 from clusterns.evaluation.datasets import ScoredPairs
 from clusterns.evaluation.plan import find_jobs
-from clusterns.evaluation.results import LOWER_IS_BETTER, average
+from clusterns.evaluation.results import LOWER_IS_BETTER, average, averaged_sets
+from clusterns.evaluation.retrieval import reciprocal_ranks
 from clusterns.evaluation.runner import EvaluationContext, run_job
 from clusterns.evaluation.sts import cosines_of, spearman
 from clusterns.losses.functional import cosine_matrix
@@ -26,7 +25,23 @@ from clusterns.vectors.embed import Embedder
 from clusterns.views.view import words_of
 
 
-class ScoredPairsEvaluator(BaseEvaluator):
+class Evaluator(BaseEvaluator):
+    """Scores a model with :meth:`score`, and notes the metrics for the model card."""
+
+    def score(self, model: Any) -> dict[str, float]:
+        """The metrics of a model."""
+        raise NotImplementedError
+
+    def __call__(
+        self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
+    ) -> dict[str, float]:
+        """Score a model, as Sentence Transformers' trainer calls it."""
+        metrics = self.score(model)
+        self.store_metrics_in_model_card_data(model, metrics, epoch, steps)
+        return metrics
+
+
+class ScoredPairsEvaluator(Evaluator):
     """Spearman's correlation of cosines with gold scores, as ``<name>_spearman`` in [-1, 1].
 
     Encodes only these pairs, each distinct sentence once.
@@ -39,17 +54,13 @@ class ScoredPairsEvaluator(BaseEvaluator):
         self.batch_size = batch_size
         self.primary_metric = f"{self.name}_spearman"
 
-    def __call__(
-        self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
-    ) -> dict[str, float]:
-        """Evaluate a model; returns the one metric."""
-        embed = Embedder(model, self.batch_size)
-        metrics = {self.primary_metric: spearman(cosines_of(embed, self.pairs), self.pairs.scores)}
-        self.store_metrics_in_model_card_data(model, metrics, epoch, steps)
-        return metrics
+    def score(self, model: Any) -> dict[str, float]:
+        """The one metric of a model."""
+        cosines = cosines_of(Embedder(model, self.batch_size), self.pairs)
+        return {str(self.primary_metric): spearman(cosines, self.pairs.scores)}
 
 
-class SuiteEvaluator(BaseEvaluator):
+class SuiteEvaluator(Evaluator):
     """A whole suite as an evaluator: ``<suite>_<set>`` for each set.
 
     ``<suite>_mean``, the primary metric, is the average of the paper's tables: over the seven sets
@@ -59,30 +70,27 @@ class SuiteEvaluator(BaseEvaluator):
     Args:
         suite: sts, transfer, clustering or geometry.
         data: the folder of the data; by default CLUSTERNS_DATA, else the Hub.
-        seeds: K-means runs, for clustering.
-        batch_size: sentences a forward pass.
+        kmeans_runs: K-means runs per clustering set.
+        batch_size: batch size.
     """
 
     def __init__(
-        self, suite: str, data: Path | None = None, seeds: int = 10, batch_size: int = 32
+        self, suite: str, data: Path | None = None, kmeans_runs: int = 10, batch_size: int = 32
     ) -> None:
         super().__init__()
         if suite not in SUITES:
             raise UserError(f"there is no suite {suite!r}: choose from {', '.join(SUITES)}.")
         self.suite = suite
         self.plan = find_jobs([suite], EvaluationData(data))
-        self.seeds = seeds
+        self.kmeans_runs = kmeans_runs
         self.batch_size = batch_size
         self.greater_is_better = suite not in LOWER_IS_BETTER
-        found = {job.name for job in self.plan.jobs}
-        if suite in AVERAGED and set(AVERAGED[suite]) <= found:
+        if averaged_sets(suite, [job.name for job in self.plan.jobs]):
             self.primary_metric = f"{suite}_mean"
 
-    def __call__(
-        self, model: Any, output_path: str | None = None, epoch: int = -1, steps: int = -1
-    ) -> dict[str, float]:
-        """Evaluate a model on the sets that are at hand."""
-        context = EvaluationContext(Embedder(model, self.batch_size), self.seeds)
+    def score(self, model: Any) -> dict[str, float]:
+        """Evaluate a model on the sets that were found."""
+        context = EvaluationContext(Embedder(model, self.batch_size), self.kmeans_runs)
         values = {
             name: one.value
             for job in self.plan.jobs
@@ -92,48 +100,40 @@ class SuiteEvaluator(BaseEvaluator):
         mean = average(self.suite, values)
         if mean is not None:
             metrics[f"{self.suite}_mean"] = mean
-        self.store_metrics_in_model_card_data(model, metrics, epoch, steps)
         return metrics
 
 
-class FirstDecides(BaseEvaluator):
+class CombinedEvaluator(Evaluator):
     """Several evaluators; the primary metric is the first one's."""
 
-    def __init__(self, evaluators: Sequence[BaseEvaluator]) -> None:
+    def __init__(self, evaluators: Sequence[Evaluator]) -> None:
         super().__init__()
         self.evaluators = list(evaluators)
         self.primary_metric = self.evaluators[0].primary_metric
 
-    def __call__(
-        self,
-        model: SentenceTransformer,
-        output_path: str | None = None,
-        epoch: int = -1,
-        steps: int = -1,
-    ) -> dict[str, float]:
+    def score(self, model: Any) -> dict[str, float]:
         """Run all of them."""
-        metrics: dict[str, float] = {}
-        for evaluator in self.evaluators:
-            metrics.update(evaluator(model, output_path, epoch, steps))
-        return metrics
+        return {
+            name: value for each in self.evaluators for name, value in each.score(model).items()
+        }
 
 
-def validation(recipe: Recipe, pairs: ScoredPairs | None, heldout: Dataset) -> BaseEvaluator:
+def validation(recipe: Recipe, pairs: ScoredPairs | None, heldout: Dataset) -> Evaluator:
     """Spearman on scored pairs where there are any, with the label-free score beside it; the
     label-free score alone otherwise."""
     texts = heldout["text"][:]
     if pairs is None:
         return HalvesEvaluator(texts)
-    evaluators: list[BaseEvaluator] = [ScoredPairsEvaluator(pairs)]
+    evaluators: list[Evaluator] = [ScoredPairsEvaluator(pairs)]
     with suppress(UserError):  # too little text for a figure that is only logged
         evaluators.append(HalvesEvaluator(texts))
-    return FirstDecides(evaluators)
+    return CombinedEvaluator(evaluators)
 
 
 MIN_WORDS = 6
 
 
-class HalvesEvaluator(BaseEvaluator):
+class HalvesEvaluator(Evaluator):
     """Mean reciprocal rank of a sentence's second half among all second halves, and back.
 
     It measures whether the embedding keeps what a sentence is about when its words differ. A random
@@ -142,7 +142,7 @@ class HalvesEvaluator(BaseEvaluator):
     Args:
         sentences: held-out sentences; those under six words are left out.
         name: prefix of the metric.
-        batch_size: of the encoding.
+        batch_size: batch size.
     """
 
     def __init__(
@@ -159,13 +159,7 @@ class HalvesEvaluator(BaseEvaluator):
         self.primary_metric = f"{name}_halves_mrr"
         self.batch_size = batch_size
 
-    def __call__(
-        self,
-        model: SentenceTransformer,
-        output_path: str | None = None,
-        epoch: int = -1,
-        steps: int = -1,
-    ) -> dict[str, float]:
+    def score(self, model: Any) -> dict[str, float]:
         """Score a model."""
         vectors = model.encode(
             [*self.firsts, *self.seconds],
@@ -173,11 +167,9 @@ class HalvesEvaluator(BaseEvaluator):
             convert_to_tensor=True,
             show_progress_bar=False,
         )
-        similarities = cosine_matrix(*vectors.float().chunk(2))
-        both = [mean_reciprocal_rank(similarities), mean_reciprocal_rank(similarities.T)]
-        metrics = {self.primary_metric: sum(both) / 2}
-        self.store_metrics_in_model_card_data(model, metrics, epoch, steps)
-        return metrics
+        similarities = cosine_matrix(*vectors.float().chunk(2)).cpu().numpy()
+        both = [reciprocal_ranks(each).mean() for each in (similarities, similarities.T)]
+        return {str(self.primary_metric): float(np.mean(both))}
 
     def get_config_dict(self) -> dict[str, Any]:
         """Settings for the model card."""
@@ -194,13 +186,3 @@ def halved(texts: Sequence[str], fewest: int) -> tuple[list[str], list[str], lis
             seconds.append("".join(words[len(words) // 2 :]))
             rows.append(row)
     return firsts, seconds, rows
-
-
-@torch.no_grad()
-def mean_reciprocal_rank(similarities: Tensor) -> float:
-    """MRR of the diagonal of an (n, n) matrix; ties count as half a rank, so a constant embedding
-    gains nothing by them."""
-    own = similarities.diagonal()[:, None]
-    above = (similarities > own).sum(1)
-    level = (similarities == own).sum(1) - 1
-    return float((1 / (1 + above + level / 2)).mean())

@@ -15,7 +15,8 @@ from sentence_transformers import SentenceTransformer
 
 from clusterns.evaluation.clustering import adjusted_mutual_information, cluster_seeds
 from clusterns.evaluation.geometry import alignment, normalise, uniformity
-from clusterns.evaluation.validators import HalvesEvaluator, mean_reciprocal_rank
+from clusterns.evaluation.retrieval import reciprocal_ranks
+from clusterns.evaluation.validators import HalvesEvaluator
 from clusterns.losses.functional import cosine_matrix
 
 QUERIES: dict[str, list[str]] = yaml.safe_load(
@@ -78,7 +79,7 @@ class DocstringBenchmark:
         ami = [adjusted_mutual_information(self.subpackages, found) for found in clusters]
         ranks = self._query_ranks(model)
         return {
-            "retrieval": mean_reciprocal_rank(cosine_matrix(summaries, rests)),
+            "retrieval": float(reciprocal_ranks(cosine_matrix(summaries, rests).numpy()).mean()),
             "clustering": float(np.mean(ami)),
             "halves": self.halves(model)[str(self.halves.primary_metric)],
             "alignment": alignment(*pairs),
@@ -93,12 +94,9 @@ class DocstringBenchmark:
         similarities = cosine_matrix(
             _embed(model, list(self.queries)), _embed(model, self.candidates["summary"])
         )
-        names, ranks = np.array(self.candidates["name"]), []
-        for row, right in zip(similarities.numpy(), self.queries.values(), strict=True):
-            is_right = np.isin(names, right)
-            best, wrong = row[is_right].max(), row[~is_right]
-            ranks.append(1 + (wrong > best).sum() + (wrong == best).sum() / 2)
-        return np.array(ranks)
+        names = self.candidates["name"][:]
+        relevant = np.array([np.isin(names, right) for right in self.queries.values()])
+        return 1 / reciprocal_ranks(similarities.numpy(), relevant)
 
 
 def _embed(model: SentenceTransformer, texts: Sequence[str]) -> torch.Tensor:

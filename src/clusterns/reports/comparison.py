@@ -13,6 +13,7 @@ from sentence_transformers import SentenceTransformer
 from clusterns.errors import UserError
 from clusterns.evaluation.datasets import ScoredPairs
 from clusterns.evaluation.geometry import uniformity
+from clusterns.evaluation.retrieval import reciprocal_ranks
 from clusterns.evaluation.stats import Measure, bootstrap, generator, spearman_measure
 from clusterns.evaluation.sts import cosines_of
 from clusterns.evaluation.validators import HalvesEvaluator
@@ -162,13 +163,6 @@ def _halves_scores(embedders: Sequence[Embedder], texts: Sequence[str]) -> list[
 def _mean(columns: list[NDArray[np.float64]]) -> Measure:
     values = np.column_stack(columns)
     return lambda counts: counts @ values / counts.sum()
-
-
-def reciprocal_ranks(cosines: NDArray[np.floating]) -> NDArray[np.float64]:
-    """1 / rank of the diagonal in each row of an (n, n) matrix; ties count half a rank: (n,)."""
-    own = np.diagonal(cosines)[:, None]
-    above, level = (cosines > own).sum(axis=1), (cosines == own).sum(axis=1) - 1
-    return 1 / (1 + above + level / 2)
 
 
 def _example(
