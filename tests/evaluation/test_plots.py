@@ -27,7 +27,8 @@ MODELS = [model("a", 0.2, -2.5, 77.0), model("b", 0.2, -2.5, 50.0), model("c", 0
 
 
 def test_points_are_the_models_with_all_numbers() -> None:
-    assert alignment_uniformity_points(MODELS) == [("a", -2.5, 0.2, 77.0), ("b", -2.5, 0.2, 50.0)]
+    found = [point[:4] for point in alignment_uniformity_points(MODELS)]
+    assert found == [("a", -2.5, 0.2, 77.0), ("b", -2.5, 0.2, 50.0)]
 
 
 @pytest.mark.parametrize(

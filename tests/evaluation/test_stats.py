@@ -2,18 +2,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, spearmanr, ttest_rel
+from scipy.stats import spearmanr, ttest_rel
 
 from clusterns.evaluation.datasets import ScoredPairs
 from clusterns.evaluation.stats import (
     bootstrap,
-    enough_rounds,
     generator,
     holm,
     interval,
     mean_measure,
     spearman_measure,
-    two_sided_p,
 )
 
 RANDOM = np.random.default_rng(0)
@@ -53,22 +51,6 @@ def test_interval_of_an_accuracy_is_the_binomial_one() -> None:
     assert sample[1:, 0].std() == pytest.approx(100 * np.sqrt(0.6 * 0.4 / 1000), rel=0.1)
 
 
-def test_p_value_is_near_the_exact_one_of_a_paired_test() -> None:
-    """Rows that only one model has right: 60 against 40, McNemar's exact test."""
-    right = np.zeros((1000, 2))
-    right[:60, 0] = 1
-    right[60:100, 1] = 1
-    sample = bootstrap(mean_measure(right), 1000, 20_000, generator(0, "a"))
-    exact = binomtest(60, 100).pvalue
-    assert two_sided_p(sample[1:, 0] - sample[1:, 1]) == pytest.approx(exact, abs=0.015)
-
-
-def test_p_values_by_hand() -> None:
-    assert two_sided_p(np.array([1.0, 2.0, 3.0, -1.0])) == pytest.approx(2 * (1 + 1) / 5)
-    assert two_sided_p(np.arange(1.0, 100.0)) == pytest.approx(2 / 100)
-    assert two_sided_p(np.zeros(10)) == 1
-
-
 def test_holm_by_hand() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.5, 0.9]) == [1, 1]
@@ -104,10 +86,3 @@ def test_pairs_cluster_by_shared_sentences() -> None:
     first, second = ["a", "c", "x", "b", "y"], ["b", "d", "y", "e", "y"]
     pairs = ScoredPairs(first, second, np.arange(5.0))
     assert pairs.clusters.tolist() == [0, 1, 2, 0, 2]
-
-
-@pytest.mark.parametrize("comparisons", [1, 15, 90])
-def test_rounds_reach_the_strictest_level(comparisons: int) -> None:
-    rounds = enough_rounds(comparisons)
-    assert rounds >= 1000
-    assert comparisons * two_sided_p(np.ones(rounds)) <= 0.05 / 9

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clusterns.errors import UserError
 from clusterns.evaluation.datasets import ScoredPairs
-from clusterns.vectors.embed import Embedder, Vectors
+from clusterns.vectors.embed import Embedder
+from clusterns.vectors.nearest import Vectors, unit
 
 POSITIVE_ABOVE = 4.0
 CHUNK = 1024
 
 
-def normalise(vectors: Vectors) -> NDArray[np.float64]:
-    """Rows of length one; a zero row stays zero."""
+def alignment(first: Vectors, second: Vectors) -> float:
+    """Mean squared distance of the two sides of positive pairs, unit vectors; lower is better."""
+    return float(((first.astype(np.float64) - second) ** 2).sum(axis=1).mean())
+
+
+def uniformity(vectors: Vectors) -> float:
+    """log of the mean of exp(-2 |x - y|^2) over all pairs of unit vectors; lower is better."""
     rows = vectors.astype(np.float64)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(lengths > 0, lengths, 1)
-
-
-def alignment(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    """Mean squared distance of the two sides of positive pairs; lower is better."""
-    return float(((first - second) ** 2).sum(axis=1).mean())
-
-
-def uniformity(rows: NDArray[np.float64]) -> float:
-    """log of the mean of exp(-2 |x - y|^2) over all pairs of rows; lower is better."""
     total, squares = 0.0, (rows**2).sum(axis=1)
     for start in range(0, len(rows), CHUNK):
         part = slice(start, start + CHUNK)
@@ -36,8 +30,9 @@ def uniformity(rows: NDArray[np.float64]) -> float:
     return float(np.log((total - len(rows)) / pairs))
 
 
-def anisotropy(rows: NDArray[np.float64]) -> float:
-    """Mean cosine over all pairs of different rows, which is what random pairs estimate."""
+def anisotropy(vectors: Vectors) -> float:
+    """Mean cosine over all pairs of different unit vectors, which is what random pairs estimate."""
+    rows = vectors.astype(np.float64)
     same = float((rows**2).sum())
     return (float((rows.sum(axis=0) ** 2).sum()) - same) / (len(rows) * (len(rows) - 1))
 
@@ -47,9 +42,9 @@ def geometry_of(embed: Embedder, pairs: ScoredPairs) -> dict[str, float]:
     positive = np.flatnonzero(pairs.scores > POSITIVE_ABOVE).tolist()
     if not positive:
         raise UserError(f"{pairs.name} has no pair with a score above {POSITIVE_ABOVE}.")
-    rows = normalise(embed(list(dict.fromkeys(pairs.sentences))))
-    first = normalise(embed([pairs.sentences1[i] for i in positive]))
-    second = normalise(embed([pairs.sentences2[i] for i in positive]))
+    sides = (pairs.sentences1, pairs.sentences2)
+    first, second = (unit(embed([side[i] for i in positive])) for side in sides)
+    rows = unit(embed(list(dict.fromkeys(pairs.sentences))))
     return {
         "alignment": alignment(first, second),
         "uniformity": uniformity(rows),

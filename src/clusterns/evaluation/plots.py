@@ -1,26 +1,39 @@
-"""The paper's picture: models as points of alignment and uniformity, coloured by STS average."""
+"""The paper's picture: models as points of alignment and uniformity, colored by STS average."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from clusterns.errors import UserError
 from clusterns.evaluation.results import Results
 from clusterns.files import atomic_file
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-def alignment_uniformity_points(models: Sequence[Results]) -> list[tuple[str, float, float, float]]:
-    """(name, uniformity, alignment, STS average) of the models that have all three."""
+
+class Point(NamedTuple):
+    """A model, or a method with its spreads over seeds."""
+
+    name: str
+    uniformity: float
+    alignment: float
+    average: float | None = None
+    spreads: tuple[float, float] = (0.0, 0.0)
+
+
+def alignment_uniformity_points(models: Sequence[Results]) -> list[Point]:
+    """The models that have the suites geometry and sts."""
     points = []
     for model in models:
         geometry, sts = model.suites.get("geometry"), model.suites.get("sts")
         sets = geometry.sets if geometry else {}
         both = "alignment" in sets and "uniformity" in sets
         if both and sts and sts.average is not None:
-            points.append(
-                (model.name, sets["uniformity"].value, sets["alignment"].value, sts.average)
-            )
+            numbers = sets["uniformity"].value, sets["alignment"].value
+            points.append(Point(model.name, *numbers, sts.average))
     return points
 
 
@@ -31,37 +44,54 @@ def plot_alignment_uniformity(models: Sequence[Results], path: Path) -> None:
         raise UserError(
             "the picture needs models with the suites geometry and sts, all seven sets of it."
         )
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
-
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise UserError(f"{path}: a picture is a .png, .svg or .pdf file.")
-    # Names beside points that lie close cover each other: points have numbers, names a legend.
-    lines = [
-        f"{n}  {name} ({average:.1f})" for n, (name, *_, average) in enumerate(points, start=1)
-    ]
-    figure = Figure(figsize=(6.4, 4.6 + 0.22 * ((len(points) + 1) // 2)), layout="constrained")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(layout="constrained")
     FigureCanvasAgg(figure)
+    draw_alignment_uniformity(figure, points)
+    with atomic_file(path) as temporary:
+        figure.savefig(temporary, format=path.suffix.lower()[1:], dpi=150)
+
+
+def draw_alignment_uniformity(figure: Figure, points: Sequence[Point]) -> None:
+    """Draw numbered points, with their names in a legend: names beside close points cover each other."""
+    from matplotlib.lines import Line2D
+
+    figure.set_size_inches(6.4, 4.5 + 0.22 * ((len(points) + 1) // 2))
     axes = figure.add_subplot()
-    _, uniformity, alignment, averages = zip(*points, strict=True)
+    x, y = [one.uniformity for one in points], [one.alignment for one in points]
+    dx, dy = zip(*(one.spreads for one in points), strict=True)
+    averages = [one.average for one in points if one.average is not None]
+    scored = len(averages) == len(points)
+    middle = (min(averages) + max(averages)) / 2 if scored else 0.0
+    axes.errorbar(x, y, xerr=dx, yerr=dy, linestyle="none", color="#666666", capsize=3, zorder=2)
     dots = axes.scatter(
-        uniformity, alignment, c=averages, s=230, cmap="YlGnBu", edgecolors="black", zorder=3
+        x,
+        y,
+        c=averages if scored else "#dddddd",
+        s=230,
+        cmap="YlGnBu",
+        edgecolors="black",
+        zorder=3,
     )
-    middle = (min(averages) + max(averages)) / 2
-    for number, (_, x, y, average) in enumerate(points, start=1):
-        colour = "white" if average > middle else "black"
+    handles = []
+    for number, one in enumerate(points, start=1):
+        dark = scored and (one.average or 0) > middle
         axes.annotate(
-            str(number), (x, y), ha="center", va="center", fontsize=9, color=colour, zorder=4
-        )
+            str(number), (one.uniformity, one.alignment), ha="center", va="center", fontsize=9,
+            color="white" if dark else "black", zorder=4,
+        )  # fmt: skip
+        label = f"{number}  {one.name}" + (f" ({one.average:.1f})" if scored else "")
+        handles.append(Line2D([], [], linestyle="none", label=label))
     axes.margins(0.12)
     axes.set_xlabel("uniformity (lower is better)")
     axes.set_ylabel("alignment (lower is better)")
     axes.grid(alpha=0.3)
-    figure.colorbar(dots, label="STS average")
-    handles = [Line2D([], [], linestyle="none", label=line) for line in lines]
+    if scored:
+        figure.colorbar(dots, label="STS average")
     figure.legend(
         handles=handles, loc="outside lower center", ncols=2, handlelength=0, frameon=False
     )
-    with atomic_file(path) as temporary:
-        figure.savefig(temporary, format=path.suffix.lower()[1:], dpi=150)

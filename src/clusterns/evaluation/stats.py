@@ -6,7 +6,6 @@ nothing is sorted again, which would take most of the time.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -17,9 +16,6 @@ Clusters = NDArray[np.intp]
 Measure = Callable[[Floats], Floats]
 LEVEL = 0.05
 N_RESAMPLES = 1000
-# The least p-value that the resamples can give, as a part of the strictest corrected level.
-MARGIN = 10
-LEAST_ROUNDS = 1000
 
 
 def generator(seed: int, key: str) -> np.random.Generator:
@@ -27,9 +23,9 @@ def generator(seed: int, key: str) -> np.random.Generator:
     return np.random.default_rng([seed, *key.encode()])
 
 
-def spearman_measure(answers: Floats, gold: Floats) -> Measure:
+def spearman_measure(predictions: Floats, gold: Floats) -> Measure:
     """Counts (n,) to Spearman's correlation x100 of each column of (n, models) with (n,) gold."""
-    groups = [np.unique(column, return_inverse=True)[1] for column in (*answers.T, gold)]
+    groups = [np.unique(column, return_inverse=True)[1] for column in (*predictions.T, gold)]
 
     def measure(counts: Floats) -> Floats:
         total = counts.sum()
@@ -93,16 +89,6 @@ def interval(gaps: Floats, clusters: int, comparisons: int = 1) -> tuple[float, 
     return float(gaps[0]) - reach, float(gaps[0]) + reach
 
 
-def two_sided_p(gaps: Floats) -> float:
-    """The p-value of no difference, from resampled differences: (rounds,).
-
-    The level at which the percentile interval just touches zero. The sample itself counts as one
-    more resample, so that it is never 0.
-    """
-    side = min((gaps <= 0).sum(), (gaps >= 0).sum())
-    return float(min(1.0, 2 * (side + 1) / (len(gaps) + 1)))
-
-
 def holm(p_values: Sequence[float]) -> list[float]:
     """P-values adjusted for their number by Holm's step-down method."""
     order = np.argsort(p_values, kind="stable")
@@ -111,11 +97,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
     adjusted = np.empty(len(p_values))
     adjusted[order] = np.minimum(1, stepped)
     return [float(value) for value in adjusted]
-
-
-def enough_rounds(comparisons: int) -> int:
-    """Rounds whose least p-value lies well below the strictest of Holm's levels."""
-    return max(LEAST_ROUNDS, MARGIN * math.ceil(2 * comparisons / LEVEL))
 
 
 def _mean_ranks(group: NDArray[np.intp], counts: Floats) -> Floats:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clusterns.evaluation.plots import Point, draw_alignment_uniformity
 from clusterns.files import atomic_file
 from clusterns.lab.compare import MARGIN, Difference
 from clusterns.lab.outcomes import Curve, Line
@@ -180,45 +181,17 @@ def _against(figure: Figure, spec: FigureSpec, lines: Sequence[Line]) -> bool:
 
 def _geometry(figure: Figure, spec: FigureSpec, lines: Sequence[Line]) -> bool:
     """Alignment and uniformity, colored by the average on STS where that was asked for."""
-    names = ("geometry/uniformity", "geometry/alignment", "sts/Avg.")
-    there = [line for line in lines if all(line.values(name) for name in names[:2])]
-    if not there:
-        return False
-    from matplotlib.lines import Line2D
-
-    (x, dx), (y, dy) = (
-        zip(*(_mean(line, name) for line in there), strict=True) for name in names[:2]
-    )
-    scored = all(line.values(names[2]) for line in there)
-    averages = [_mean(line, names[2])[0] for line in there] if scored else []
-    figure.set_size_inches(6.4, 4.4 + 0.22 * ((len(there) + 1) // 2))
-    axes = figure.add_subplot()
-    axes.errorbar(x, y, xerr=dx, yerr=dy, linestyle="none", color="#666666", capsize=3, zorder=2)
-    dots = axes.scatter(
-        x, y, c=averages or "#dddddd", s=230, cmap="YlGnBu", edgecolors="black", zorder=3
-    )
-    middle = (min(averages) + max(averages)) / 2 if scored else 0.0
-    # Names beside points that lie close cover each other: points have numbers, names a legend.
-    labels = []
-    for number, line in enumerate(there, start=1):
-        dark = scored and averages[number - 1] > middle
-        axes.annotate(
-            str(number), (x[number - 1], y[number - 1]), ha="center", va="center", fontsize=9,
-            color="white" if dark else "black", zorder=4,
-        )  # fmt: skip
-        labels.append(
-            f"{number}  {line.label}" + (f" ({averages[number - 1]:.1f})" if scored else "")
-        )
-    axes.margins(0.12)
-    axes.set_xlabel("uniformity (lower is better)")
-    axes.set_ylabel("alignment (lower is better)")
-    if scored:
-        figure.colorbar(dots, label="STS average")
-    handles = [Line2D([], [], linestyle="none", label=label) for label in labels]
-    figure.legend(
-        handles=handles, loc="outside lower center", ncols=2, handlelength=0, frameon=False
-    )
-    return True
+    points = []
+    for line in lines:
+        if line.values("geometry/uniformity") and line.values("geometry/alignment"):
+            (x, dx), (y, dy) = (
+                _mean(line, f"geometry/{name}") for name in ("uniformity", "alignment")
+            )
+            average = _mean(line, "sts/Avg.")[0] if line.values("sts/Avg.") else None
+            points.append(Point(line.label, x, y, average, (dx, dy)))
+    if points:
+        draw_alignment_uniformity(figure, points)
+    return bool(points)
 
 
 def _dots(figure: Figure, spec: FigureSpec, lines: Sequence[Line]) -> bool:

@@ -14,10 +14,11 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 
 from clusterns.evaluation.clustering import adjusted_mutual_information, cluster_seeds
-from clusterns.evaluation.geometry import alignment, normalise, uniformity
+from clusterns.evaluation.geometry import alignment, uniformity
 from clusterns.evaluation.retrieval import reciprocal_ranks
 from clusterns.evaluation.validators import HalvesEvaluator
 from clusterns.losses.functional import cosine_matrix
+from clusterns.vectors.nearest import unit
 
 QUERIES: dict[str, list[str]] = yaml.safe_load(
     (files("clusterns.quickstart") / "queries.yaml").read_text("utf-8")
@@ -73,7 +74,7 @@ class DocstringBenchmark:
     def __call__(self, model: SentenceTransformer) -> dict[str, float]:
         """Every measure of a model."""
         summaries, rests = _embed(model, self.summaries), _embed(model, self.rests)
-        pairs = normalise(summaries.numpy()), normalise(rests.numpy())
+        pairs = unit(summaries.numpy()), unit(rests.numpy())
         to_cluster = torch.nn.functional.normalize(_embed(model, self.to_cluster)).numpy()
         clusters = cluster_seeds(to_cluster, len(set(self.subpackages.tolist())), SEEDS)
         ami = [adjusted_mutual_information(self.subpackages, found) for found in clusters]

@@ -98,7 +98,7 @@ def compare_models(
     own, k = np.arange(len(texts)), min(NEAREST, len(texts) - 1)
     tables = [nearest(rows, rows, k, own)[1] for rows in vectors]
     change = compare_neighbors(tables[1], tables[0], vectors[1])
-    spread = [uniformity(rows.astype(np.float64)) for rows in vectors]
+    spread = [uniformity(rows) for rows in vectors]
     return ModelComparison(
         sentences=len(texts),
         scores=[
