@@ -45,7 +45,7 @@ CROPS = {**SMALL, "method": "clusterns", "positives": "crop", "dropout": 0.0, "s
 SETTINGS: dict[str, dict[str, Any]] = {
     "as it is (K = 32, gamma = 0.001)": {},
     "gamma = 0.1": {"momentum": 0.1},
-    "first centroids from the corpus": {"initialisation": "corpus"},
+    "first centroids from the corpus": {"initialization": "corpus"},
     "batches of 256, K = 128": {"batch_size": 256, "clusters": 128, "max_steps": 50},
 }
 

@@ -271,9 +271,9 @@ def test_a_judge_and_word_vectors_are_found_again_from_anywhere(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own").mkdir()
     found = plan(corpus, base=tiny_bert, method="dclr", settings={"judge": "own"})
-    assert found.recipe.judge == str(tmp_path / "own")  # type: ignore[attr-defined]
+    assert found.recipe.guide == str(tmp_path / "own")  # type: ignore[attr-defined]
     found = plan(corpus, base=tiny_bert, method="dclr")
-    assert found.recipe.judge == ""  # type: ignore[attr-defined]
+    assert found.recipe.guide == ""  # type: ignore[attr-defined]
     (tmp_path / "vectors.txt").write_text("a 1 2")
     named = {"word_vectors": "vectors.txt"}
     found = plan(corpus, base=tiny_bert, method="glove", settings=named)

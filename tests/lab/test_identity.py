@@ -13,7 +13,6 @@ from clusterns.lab import identity
 from clusterns.lab.experiment import BUDGETS
 from clusterns.lab.identity import (
     content_identity,
-    current_keys,
     identity_of,
     superseded,
     trial_name,
@@ -24,6 +23,7 @@ from clusterns.lab.restore import restore
 from clusterns.lab.tables import scores_table
 from clusterns.lab.trial import make_trial, trials_of
 from clusterns.methods.clusterns import ClusterNS
+from clusterns.methods.recipe import RENAMED_KEYS, RENAMED_VALUES, current_names
 from clusterns.methods.registry import all_fields, get_part
 from clusterns.training.recipe import load_recipe
 
@@ -77,7 +77,7 @@ def test_an_early_record_has_its_name_from_its_settings_and_its_answers_by_the_e
 def test_every_key_of_a_recipe_has_a_frozen_default() -> None:
     """A new one goes into historical.yaml with its first default: a later default must not change old names."""
     known = identity._historical()
-    frozen = {known["renamed"].get(key, key) for key in known["defaults"]}
+    frozen = {RENAMED_KEYS.get(key, key) for key in known["defaults"]}
     assert set(all_fields()) - {"description", "check_memory", "method", "base"} <= frozen
 
 
@@ -89,13 +89,13 @@ def test_defaults_take_no_part_and_keys_keep_their_frozen_names(
     assert before["settings"] == {"method": "simcse", "temperature": 0.1, "dev": "stsb"}
     known: dict[str, Any] = json.loads(json.dumps(identity._historical()))
     known["defaults"]["tau"] = known["defaults"].pop("temperature")
-    known["renamed"] = {"tau": "temperature"}
-    known["renamed_values"] = {"method": {"old-simcse": "simcse"}}
     del known["defaults"]["workers"]  # a key that came later
     monkeypatch.setattr(identity, "_historical", lambda: known)
+    monkeypatch.setitem(RENAMED_KEYS, "tau", "temperature")
+    monkeypatch.setitem(RENAMED_VALUES, "method", {"old-simcse": "simcse"})
     found = identity_of(recipe, "owner/text")
     assert found["settings"] == {"method": "old-simcse", "tau": 0.1, "dev": "stsb"}
-    assert current_keys(found["settings"]) == {
+    assert current_names(found["settings"]) == {
         "method": "simcse", "temperature": 0.1, "dev": "stsb",
     }  # fmt: skip
 

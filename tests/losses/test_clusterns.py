@@ -314,12 +314,12 @@ def test_what_clustering_says_of_itself() -> None:
     by_step = Clustering(ClusteringSettings(clusters=3, start_step=9), 2)
     assert "before start_step = 9" in str(by_step.warning())
     assert part.config().items() >= {
-        "clusters": 3, "momentum": 0.5, "initialisation": "batch", "sigma": 0.7, "beta": 0.3,
+        "clusters": 3, "momentum": 0.5, "initialization": "batch", "sigma": 0.7, "beta": 0.3,
     }.items()  # fmt: skip
     corpus = ClusterNSLoss(Vectors(2), clusters=3, corpus_vectors=lambda: torch.eye(2))
-    assert corpus.get_config_dict()["initialisation"] == "corpus"
+    assert corpus.get_config_dict()["initialization"] == "corpus"
     with pytest.raises(ValueError, match="go together"):
-        ClusterNSLoss(Vectors(2), clusters=3, initialisation="corpus")
+        ClusterNSLoss(Vectors(2), clusters=3, initialization="corpus")
     part.step = 5
     part.start(torch.zeros(3, 2))
     assert part.summary() == {"clustering_started_at": 5}

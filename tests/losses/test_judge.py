@@ -49,7 +49,7 @@ def test_the_models_own_cosines_above_the_threshold(monkeypatch: pytest.MonkeyPa
             some, lambda s, i: [], lambda i, j: cosine(fixed[0][i], fixed[0][j]) > 0.3
         )
 
-    equal(lambda: Guide(GuideSettings(judge_above=0.3), Vectors()), by_hand, 2, monkeypatch)
+    equal(lambda: Guide(GuideSettings(guide_threshold=0.3), Vectors()), by_hand, 2, monkeypatch)
 
 
 def test_a_judge_in_half_precision_is_compared_in_single(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +58,7 @@ def test_a_judge_in_half_precision_is_compared_in_single(monkeypatch: pytest.Mon
             return {"sentence_embedding": rows["vectors"].to(torch.bfloat16)}
 
     some = views(2)[0]
-    part = Guide(GuideSettings(judge_above=0.3), Half())
+    part = Guide(GuideSettings(guide_threshold=0.3), Half())
     loss = ContrastiveLoss(Vectors(), parts=[part])
     loss([features(view) for view in some])
     rounded = some[0].detach().to(torch.bfloat16).double()

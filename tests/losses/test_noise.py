@@ -39,7 +39,7 @@ def test_equals_plain_loops(
 
     equal(
         lambda: NoiseNegatives(
-            NoiseSettings(noise_times=times, noise_steps=moves, noise_rate=rate), TEMPERATURE, seed=7
+            NoiseSettings(noise_ratio=times, noise_steps=moves, noise_step_size=rate), TEMPERATURE, seed=7
         ),
         by_hand, 2, monkeypatch,
     )  # fmt: skip
@@ -48,7 +48,7 @@ def test_equals_plain_loops(
 def test_noise_moves_up_the_gradient() -> None:
     batch = Batch.of(*views(2)[0])
     part = NoiseNegatives(
-        NoiseSettings(noise_times=2.0, noise_steps=5, noise_rate=0.3), TEMPERATURE
+        NoiseSettings(noise_ratio=2.0, noise_steps=5, noise_step_size=0.3), TEMPERATURE
     )
     part.terms(batch, True)
     still = part.sample(batch.all_anchors)

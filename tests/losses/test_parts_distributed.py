@@ -27,9 +27,9 @@ from tests.losses.by_hand import views
 PARTS: dict[str, Callable[[LinearEncoder], list[Part]]] = {
     "queue": lambda encoder: [MomentumQueue(QueueSettings(queue_momentum=0.8), encoder, 30)],  # type: ignore[arg-type]
     "noise": lambda _: [
-        NoiseNegatives(NoiseSettings(noise_times=1.5, noise_steps=2, noise_rate=0.5))
+        NoiseNegatives(NoiseSettings(noise_ratio=1.5, noise_steps=2, noise_step_size=0.5))
     ],
-    "judge": lambda _: [Guide(GuideSettings(judge_above=0.3), Vectors(), column=-1)],  # type: ignore[arg-type]
+    "judge": lambda _: [Guide(GuideSettings(guide_threshold=0.3), Vectors(), column=-1)],  # type: ignore[arg-type]
     "mixing": lambda _: [MixedNegatives(MixingSettings(mixed_both_sides=True))],
     "third view": lambda _: [ThirdViewNegatives()],
     "soft": lambda _: [SoftNegatives(SoftNegativeSettings(soft_weight=2.0))],

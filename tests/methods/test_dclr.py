@@ -1,4 +1,4 @@
-"""DCLR without a judge of the user's: a short SimCSE run makes one, once."""
+"""DCLR without a guide of the user's: a short SimCSE run makes one, once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.helpers.models import Scripted, short_texts
 
 def recipe(base: Path, **changes: Any) -> Any:
     values = {"method": "dclr", "base": str(base), "batch_size": 8, "max_steps": 2,
-              "eval_steps": 2, "judge_steps": 2, "learning_rate": 1e-3, "patience": 0}  # fmt: skip
+              "eval_steps": 2, "guide_steps": 2, "learning_rate": 1e-3, "patience": 0}  # fmt: skip
     return load_recipe("default", {**values, **changes})
 
 
@@ -36,7 +36,7 @@ def run(folder: Path, chosen: Any) -> Path:
     return folder
 
 
-def test_the_judge_learns_from_the_whole_corpus_with_dropout(
+def test_the_guide_learns_from_the_whole_corpus_with_dropout(
     tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
@@ -57,40 +57,40 @@ def test_the_judge_learns_from_the_whole_corpus_with_dropout(
     assert dropouts == [True]
 
 
-def test_the_judge_is_made_quietly_and_that_of_an_earlier_run_in_its_place_is_forgotten(
+def test_the_guide_is_made_quietly_and_that_of_an_earlier_run_in_its_place_is_forgotten(
     tiny_bert: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    judge = run(tmp_path / "run", recipe(tiny_bert)) / "fit" / "judge"
+    guide = run(tmp_path / "run", recipe(tiny_bert)) / "fit" / "judge"
     assert capfd.readouterr().out == ""
-    opened = SentenceTransformer(str(judge))
+    opened = SentenceTransformer(str(guide))
     assert [type(module).__name__ for module in opened] == ["Transformer", "Pooling"]
-    first = load_file(judge / "model.safetensors")
+    first = load_file(guide / "model.safetensors")
     shutil.rmtree(tmp_path / "run")
     run(tmp_path / "run", recipe(tiny_bert, seed=7, precision="bf16"))
-    second = load_file(judge / "model.safetensors")
+    second = load_file(guide / "model.safetensors")
     assert any(not torch.equal(first[key], value) for key, value in second.items())
-    asked = dict(load_guide(str(judge))[0].model.named_parameters())
+    asked = dict(load_guide(str(guide))[0].model.named_parameters())
     assert all(torch.equal(asked[key], value) for key, value in second.items() if key in asked)
 
 
-def test_several_processes_without_a_judge_are_refused_before_anything_is_written(
+def test_several_processes_without_a_guide_are_refused_before_anything_is_written(
     tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chosen = recipe(tiny_bert)
     model = build_model(chosen)
     monkeypatch.setattr(distributed, "get_world_size", lambda: 2)
-    with pytest.raises(UserError, match="name its run with --set judge=DIR"):
+    with pytest.raises(UserError, match="name its run with --set guide=DIR"):
         build_loss(chosen, model, short_texts(8))
 
 
-def test_a_named_judge_reads_sentences_in_a_column_of_its_own(tiny_bert: Path) -> None:
-    chosen = recipe(tiny_bert, judge=str(tiny_bert), positives="crop", dropout=0)
+def test_a_named_guide_reads_sentences_in_a_column_of_its_own(tiny_bert: Path) -> None:
+    chosen = recipe(tiny_bert, guide=str(tiny_bert), positives="crop", dropout=0)
     model = build_model(chosen)
     loss, collator = build_loss(chosen, model, short_texts(8)), build_collator(chosen, model)
     assert (loss.views, loss.auxiliary_columns) == (2, 1)
-    (judge,) = (part for part in loss.parts.values() if isinstance(part, Guide))
-    assert judge.guide is load_guide(str(tiny_bert))
+    (part,) = (part for part in loss.parts.values() if isinstance(part, Guide))
+    assert part.guide is load_guide(str(tiny_bert))
     batch = collator([{"text": text} for text in short_texts(8)])
-    whole = judge.guide.preprocess(short_texts(8), max_length=chosen.max_length)
+    whole = part.guide.preprocess(short_texts(8), max_length=chosen.max_length)
     assert torch.equal(batch["view3_input_ids"], whole["input_ids"])
     assert not any("guide" in key for key in loss.state_dict())

@@ -31,7 +31,7 @@ PINNED_KEYS = ("loss", "positive_similarity", "negative_similarity")
 TRAINED = [name for name in method_names() if get_method(name).trains]
 SETTINGS: dict[str, dict[str, Any]] = {
     "clusterns": {"clusters": 4, "start_step": 2},
-    "dclr": {"judge_steps": 2, "judge_above": 0.5},
+    "dclr": {"guide_steps": 2, "guide_threshold": 0.5},
     "esimcse": {"queue_batches": 1.5},
 }
 COMBINATIONS: dict[str, dict[str, Any]] = {
@@ -190,7 +190,7 @@ def test_every_method_explains_itself() -> None:
         "sncse",
         "clusterns",
     } <= {*TRAINED}
-    assert {"clustering", "queue", "mixing", "noise", "judge", "prototype", "soft_negative"} <= {
+    assert {"clustering", "queue", "mixing", "noise", "guide", "prototype", "soft_negative"} <= {
         *part_names()
     }
     for name in method_names():

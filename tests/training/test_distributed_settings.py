@@ -33,7 +33,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "gradient cache": {"pooling": "cls", **CACHED},
     "template": {"template": "bert", **CACHED},
     "queue": {"pooling": "cls", "parts": ["queue"], **SMALL},
-    "corpus": {"pooling": "mean", "initialisation": "corpus", "initialisation_sample": 100},
+    "corpus": {"pooling": "mean", "initialization": "corpus", "initialization_sample": 100},
     "masked LM": {"pooling": "cls", "masked_lm_weight": 0.5},
     "masked LM with gradient cache": {"pooling": "cls", "masked_lm_weight": 0.5, **CACHED},
 }

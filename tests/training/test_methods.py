@@ -204,7 +204,7 @@ def test_corpus_vectors_are_those_that_training_sees(tiny_bert: Path) -> None:
     corpus = [f"{text} {' '.join(WORDS)} {' '.join(WORDS)}" for text in short_texts(8)]
     for changes in ({"pooling": "cls"}, {"pooling": "auto", "template": "bert"}):
         chosen = small_recipe(
-            tiny_bert, clusters=12, initialisation="corpus", initialisation_sample=100,
+            tiny_bert, clusters=12, initialization="corpus", initialization_sample=100,
             start_step=1, max_length=8, **changes,
         )  # fmt: skip
         assert chosen.clusters > chosen.batch_size  # it needs no batch

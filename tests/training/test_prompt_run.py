@@ -52,7 +52,7 @@ def recipe(base: Path, **changes) -> Recipe:
         {"method": "simcse", "denoising": "none"},
         {"clusters": 4, "start_step": 2, "masked_lm_weight": 0.1, "gradient_cache": True,
          "mini_batch_size": 8, "positives": "crop"},
-        {"clusters": 4, "start_step": 2, "initialisation": "corpus", "initialisation_sample": 100},
+        {"clusters": 4, "start_step": 2, "initialization": "corpus", "initialization_sample": 100},
     ],
 )  # fmt: skip
 def test_a_prompt_run_learns_and_leaves_a_model_of_built_in_modules(

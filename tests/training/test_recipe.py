@@ -115,3 +115,16 @@ def test_a_retired_setting_of_an_older_run_is_read_if_it_was_at_its_default(tmp_
     file.write_text("method: sncse\nsoft_parser: en_core_web_sm\n")
     with pytest.raises(UserError, match="no setting 'soft_parser'"):
         load_recipe(str(file))
+
+
+def test_earlier_names_of_settings_and_parts_are_understood(tmp_path: Path) -> None:
+    old = {"parts": ["judge"], "judge_above": 0.8, "noise_times": 2.0, "initialisation": "corpus"}
+    today = {
+        "parts": ["guide"], "guide_threshold": 0.8, "noise_ratio": 2.0, "initialization": "corpus",
+    }  # fmt: skip
+    changes = {key: value for key, value in old.items() if key != "noise_times"}
+    expected = {key: value for key, value in today.items() if key != "noise_ratio"}
+    assert load_recipe("default", changes) == load_recipe("default", expected)
+    (tmp_path / "old.yaml").write_text(yaml.safe_dump({**old, "parts": ["judge", "noise"]}))
+    found = load_recipe(str(tmp_path / "old.yaml"))
+    assert (found.parts, found.noise_ratio) == (("guide", "noise"), 2.0)  # type: ignore[attr-defined]

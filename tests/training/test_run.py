@@ -268,7 +268,7 @@ def test_clustering_that_never_starts_is_said(
 def test_a_global_initialization_sees_the_whole_corpus_and_needs_k_sentences(
     tiny_bert: Path,
 ) -> None:
-    chosen = recipe(tiny_bert, initialisation="corpus", initialisation_sample=100)
+    chosen = recipe(tiny_bert, initialization="corpus", initialization_sample=100)
     texts = [f"sentence {i}" for i in range(160)]
     seen: list[str] = []
 
@@ -284,7 +284,7 @@ def test_a_global_initialization_sees_the_whole_corpus_and_needs_k_sentences(
 
 
 def test_a_global_initialisation_runs(tiny_bert: Path, rows: Dataset, tmp_path: Path) -> None:
-    chosen = recipe(tiny_bert, initialisation="corpus", initialisation_sample=100, max_steps=4)
+    chosen = recipe(tiny_bert, initialization="corpus", initialization_sample=100, max_steps=4)
     folder = RunFolder(tmp_path / "run")
     result = train(chosen, rows, Scripted([0.1, 0.2, 0.3]), folder, quiet=True)
     assert result.clustering_started_at == 2
@@ -348,16 +348,16 @@ def test_two_runs_in_one_folder_are_refused(
         assert folder.is_finished
 
 
-@pytest.mark.parametrize("initialisation", ["batch", "corpus"])
+@pytest.mark.parametrize("initialization", ["batch", "corpus"])
 def test_a_base_that_cuts_its_vectors_stays_one_that_does(
-    tiny_bert: Path, rows: Dataset, tmp_path: Path, initialisation: str
+    tiny_bert: Path, rows: Dataset, tmp_path: Path, initialization: str
 ) -> None:
     base = load_base(str(tiny_bert), "cls")
     base.truncate_dim = 8
     base.save_pretrained(str(tmp_path / "base"))
     chosen = recipe(
         tmp_path / "base", max_steps=2, start_step=1, pooling="auto", head=True,
-        initialisation=initialisation,
+        initialization=initialization,
     )  # fmt: skip
     folder = RunFolder(tmp_path / "run")
     train(chosen, rows, Scripted([0.1, 0.2]), folder, quiet=True)

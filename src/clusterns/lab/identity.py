@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
@@ -22,6 +22,7 @@ from clusterns.errors import UserError
 from clusterns.evaluation.custom import split_columns
 from clusterns.files import cache_folder, read_json, write_json
 from clusterns.lab.experiment import WIKIPEDIA
+from clusterns.methods.recipe import RENAMED_KEYS, RENAMED_VALUES, current_names, renamed
 from clusterns.methods.registry import get_method, get_part, method_names, part_names
 from clusterns.training.folder import RESUME_IGNORES
 from clusterns.training.recipe import Recipe
@@ -37,17 +38,6 @@ Identity = dict[str, Any]
 def _historical() -> dict[str, dict[str, Any]]:
     text = (files("clusterns.lab") / "historical.yaml").read_text("utf-8")
     return dict(yaml.safe_load(text))
-
-
-def current_keys(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings from an old record or experiment file, under the names and values of today."""
-    known = _historical()
-    names, values = known["renamed"], known["renamed_values"]
-    found = {names.get(key, key): value for key, value in settings.items()}
-    return {
-        key: values[key].get(value, value) if key in values and isinstance(value, str) else value
-        for key, value in found.items()
-    }
 
 
 def identity_of(recipe: Recipe, corpus: str) -> Identity:
@@ -92,14 +82,12 @@ def _identity(
 ) -> Identity:
     """``defaults`` are those of keys that have no frozen one."""
     known = _historical()
-    frozen_names = {new: old for old, new in known["renamed"].items()}
+    frozen_names = _inverted(RENAMED_KEYS)
     own: dict[str, Any] = {}
     for key, value in settings.items():
         name = frozen_names.get(key, key)
-        renamed = {new: old for old, new in known["renamed_values"].get(key, {}).items()}
-        renamed |= known["hashed_values"].get(key, {})
-        if isinstance(value, str):
-            value = renamed.get(value, value)
+        frozen_values = _inverted(RENAMED_VALUES.get(key, {}))
+        value = renamed(value, frozen_values | known["hashed_values"].get(key, {}))
         default = known["defaults"].get(name, defaults.get(key))
         if key == "method" or _plain(value) != _plain(default):
             own[name] = _plain(value)
@@ -109,6 +97,10 @@ def _identity(
         "corpus": corpus,
         **({"revisions": dict(revisions)} if revisions else {}),
     }
+
+
+def _inverted(names: Mapping[str, str]) -> dict[str, str]:
+    return {new: old for old, new in names.items()}
 
 
 def _plain(value: Any) -> Any:
@@ -121,23 +113,29 @@ def _plain(value: Any) -> Any:
 def revisions_of(recipe: Recipe) -> dict[str, int]:
     """The revisions above 1 of a recipe's method and parts."""
     chosen = get_method(recipe.method)
-    parts = dict.fromkeys((*chosen.parts, *recipe.parts))
     found = {f"method {chosen.name}": chosen.revision}
-    settings = recipe.model_dump()
-    found |= {f"part {name}": get_part(name).revision_for(settings) for name in parts}
+    found |= _part_revisions((*chosen.parts, *recipe.parts), recipe.model_dump())
     return {name: revision for name, revision in found.items() if revision > 1}
+
+
+def _part_revisions(names: Sequence[str], settings: Mapping[str, Any]) -> dict[str, int]:
+    frozen = _inverted(RENAMED_VALUES["parts"])
+    return {
+        f"part {frozen.get(name, name)}": get_part(name).revision_for(settings)
+        for name in dict.fromkeys(names)
+    }
 
 
 def superseded(result: Mapping[str, Any]) -> list[str]:
     """The method and parts of a finished trial whose numbers have changed since: ``part clustering (1, now 2)``."""
-    settings = current_keys({**result.get("settings", {}), **(result.get("resolved") or {})})
+    settings = current_names({**result.get("settings", {}), **(result.get("resolved") or {})})
     method, added = str(settings.get("method", "")), settings.get("parts") or []
     if method not in method_names():
         return []
     names = [*get_method(method).parts, *([added] if isinstance(added, str) else added)]
     names = [name for name in names if name in part_names()]
     now = {f"method {method}": get_method(method).revision}
-    now |= {f"part {name}": get_part(name).revision_for(settings) for name in names}
+    now |= _part_revisions(names, settings)
     then = result.get("identity", {}).get("revisions", {})
     return [
         f"{name} (revision {then.get(name, 1)}, now {revision})"

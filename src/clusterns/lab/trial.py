@@ -30,13 +30,13 @@ from clusterns.lab.experiment import RECIPE, WIKIPEDIA, Budget, Experiment
 from clusterns.lab.identity import (
     WIKIPEDIA_FILE,
     Identity,
-    current_keys,
     identity_of,
     trial_name,
 )
 from clusterns.lab.launch import Launcher, Task, duration, launch
 from clusterns.lab.program import Program
 from clusterns.locks import is_free
+from clusterns.methods.recipe import current_names
 from clusterns.training.recipe import DEFAULT_RECIPE, load_recipe
 
 # Names on disk, which earlier versions read and write.
@@ -183,7 +183,7 @@ def make_trial(
     shows_cases: bool = False,
 ) -> Trial:
     """The trial of some settings, ``recipe`` and ``seed`` among them, on the text ``corpus``."""
-    rest = current_keys({key: value for key, value in changes.items() if key != RECIPE})
+    rest = current_names({key: value for key, value in changes.items() if key != RECIPE})
     recipe = str(changes.get(RECIPE, DEFAULT_RECIPE))
     try:
         resolved = load_recipe(recipe, rest)

@@ -39,7 +39,7 @@ class Clustering(Part):
         settings: the settings.
         dimension: width of the embeddings.
         seed: of the first centroid and of the random clusters.
-        corpus_vectors: returns (m, d) training vectors of the corpus, for ``initialisation="corpus"``.
+        corpus_vectors: returns (m, d) training vectors of the corpus, for ``initialization="corpus"``.
     """
 
     settings: ClusteringSettings
@@ -62,8 +62,8 @@ class Clustering(Part):
         corpus_vectors: CorpusVectors | None = None,
     ) -> None:  # fmt: skip
         super().__init__(settings)
-        if (settings.initialisation == "corpus") != (corpus_vectors is not None):
-            raise ValueError("initialisation=corpus and corpus_vectors go together: set both")
+        if (settings.initialization == "corpus") != (corpus_vectors is not None):
+            raise ValueError("initialization=corpus and corpus_vectors go together: set both")
         self.seed = seed
         self.corpus_vectors = corpus_vectors
         self.n_negatives = 0 if settings.hard_negatives == "none" else settings.clusters
@@ -302,7 +302,7 @@ class ClusterNSLoss(ContrastiveLoss):
             raise ValueError("the model does not report its embedding dimension")
         own = {key: options.pop(key) for key in ClusteringSettings.model_fields if key in options}
         if corpus_vectors is not None:
-            own["initialisation"] = "corpus"
+            own["initialization"] = "corpus"
         settings = ClusteringSettings(**own)
         part = make_clustering(settings, dimension, seed=seed, corpus_vectors=corpus_vectors)
         super().__init__(model, temperature, parts=(part, *parts), **options)

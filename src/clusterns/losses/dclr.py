@@ -55,7 +55,7 @@ class NoiseNegatives(Part):
     def terms(self, batch: Batch, training: bool) -> TermsOf | None:
         """Sample the noise of this step and let it ascend the loss."""
         self.step += training
-        self.n_negatives = int(self.settings.noise_times * len(batch.all_anchors))
+        self.n_negatives = int(self.settings.noise_ratio * len(batch.all_anchors))
         if not self.n_negatives:
             return None
         unit = F.normalize(self.ascend(self.sample(batch.all_anchors), batch), dim=-1)
@@ -73,7 +73,7 @@ class NoiseNegatives(Part):
         views = [F.normalize(view.detach(), dim=-1) for view in batch.all_views[:2]]
         for _ in range(self.settings.noise_steps):
             gradient = F.normalize(self._gradient(noise, *views), dim=-1)
-            noise = noise + self.settings.noise_rate * gradient
+            noise = noise + self.settings.noise_step_size * gradient
         return noise
 
     @torch.enable_grad()
@@ -130,7 +130,7 @@ class Guide(Part):
         assert vectors is not None
 
         def terms_of(rows: Rows) -> Terms:
-            similar = vectors[rows.index] @ vectors.T > self.settings.judge_above
+            similar = vectors[rows.index] @ vectors.T > self.settings.guide_threshold
             return Terms(mask=similar.scatter(1, rows.index[:, None], False))
 
         return terms_of
@@ -141,8 +141,8 @@ class Guide(Part):
             return {}
         vectors, n = self._vectors, len(self._vectors)
         chunks = vectors.split(max(1, max_elements(vectors.device) // n))
-        similar = sum((chunk @ vectors.T > self.settings.judge_above).sum() for chunk in chunks)
-        themselves = (vectors.square().sum(1) > self.settings.judge_above).sum()
+        similar = sum((chunk @ vectors.T > self.settings.guide_threshold).sum() for chunk in chunks)
+        themselves = (vectors.square().sum(1) > self.settings.guide_threshold).sum()
         return {"judged_false_negatives": (similar - themselves) / max(1, n * n - n)}
 
 

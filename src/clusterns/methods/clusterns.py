@@ -24,17 +24,17 @@ class ClusteringSettings(PartSettings):
     """Centroids as hard negatives, clusters as false negatives (ClusterNS)."""
 
     clusters: int = Field(32, ge=2)
-    """Number of centroids (K); at most batch_size with initialisation=batch."""
+    """Number of centroids (K); at most batch_size with initialization=batch."""
     momentum: float = Field(1e-3, gt=0, le=1)
     """Share of the new cluster mean in a centroid's update (gamma)."""
     sigma: float = Field(0.4, ge=-1, le=1)
     """Start clustering once the mean similarity of in-batch pairs is at or below this (sigma)."""
     start_step: int | None = Field(None, ge=1)
     """Start clustering at this step (S) instead of by sigma."""
-    initialisation: Literal["batch", "corpus"] = "batch"
+    initialization: Literal["batch", "corpus"] = "batch"
     """First centroids: chained farthest samples of the batch, or K-means on unit vectors of the corpus (global)."""
-    initialisation_sample: int = Field(20_000, ge=100)
-    """Sentences for the K-means of initialisation=corpus, evenly spaced over the corpus."""
+    initialization_sample: int = Field(20_000, ge=100)
+    """Sentences for the K-means of initialization=corpus, evenly spaced over the corpus."""
     hard_negatives: Literal["second", "nearest", "random", "none"] = "second"
     """Each sample's hard negative: its second nearest centroid, the nearest (harder), a random old sentence, none."""
     hard_negative_weight: float = Field(1.0, ge=0)
@@ -57,7 +57,7 @@ class ClusteringSettings(PartSettings):
     @classmethod
     def revision_for(cls, settings: Mapping[str, Any]) -> int:
         """2: random clusters use other seeds, and a global start samples the whole corpus."""
-        is_revised = settings.get("random_clusters") or settings.get("initialisation") == "corpus"
+        is_revised = settings.get("random_clusters") or settings.get("initialization") == "corpus"
         return 2 if is_revised else cls.revision
 
     @model_validator(mode="after")
@@ -66,9 +66,9 @@ class ClusteringSettings(PartSettings):
             raise ValueError(f"alpha = {self.alpha} must not be above beta = {self.beta}.")
         if self.hard_negatives == "random" and self.false_negatives != "none":
             raise ValueError("hard_negatives = random has no clusters: set false_negatives = none.")
-        if self.initialisation == "corpus" and self.initialisation_sample < self.clusters:
+        if self.initialization == "corpus" and self.initialization_sample < self.clusters:
             raise ValueError(
-                f"initialisation_sample = {self.initialisation_sample} is less than "
+                f"initialization_sample = {self.initialization_sample} is less than "
                 f"clusters = {self.clusters}."
             )
         if self.start_step is not None and "sigma" in self.model_fields_set:
@@ -83,11 +83,11 @@ class ClusteringSettings(PartSettings):
 
     def check(self, recipe: Recipe) -> None:
         """The first centroids are rows of a batch (K <= N)."""
-        if self.initialisation == "batch" and self.clusters > recipe.batch_size:
+        if self.initialization == "batch" and self.clusters > recipe.batch_size:
             raise ValueError(
                 f"clusters = {self.clusters} is more than batch_size = {recipe.batch_size}: the "
                 "first centroids are rows of a batch. Lower clusters, raise batch_size, or set "
-                "initialisation=corpus."
+                "initialization=corpus."
             )
 
     def make_part(self, context: Context) -> Clustering:
@@ -95,8 +95,8 @@ class ClusteringSettings(PartSettings):
         from clusterns.losses.clusterns import make_clustering
 
         n = len(context.texts)
-        count = min(self.initialisation_sample, n)
-        if self.initialisation == "corpus" and count < self.clusters:
+        count = min(self.initialization_sample, n)
+        if self.initialization == "corpus" and count < self.clusters:
             raise UserError(
                 f"{count} sentences cannot start {self.clusters} clusters: lower clusters, or add text."
             )
@@ -110,7 +110,7 @@ class ClusteringSettings(PartSettings):
             self,
             context.model.get_embedding_dimension() or 0,
             seed=context.recipe.seed,
-            corpus_vectors=corpus_vectors if self.initialisation == "corpus" else None,
+            corpus_vectors=corpus_vectors if self.initialization == "corpus" else None,
         )
 
 

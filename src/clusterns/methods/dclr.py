@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from clusterns.losses.dclr import Guide, NoiseNegatives
 
-OWN_GUIDE = "judge"
+OWN_GUIDE = "judge"  # name on disk, which earlier versions wrote
 
 
 @part("noise")
@@ -27,11 +27,11 @@ class NoiseSettings(PartSettings):
 
     revision: ClassVar[int] = 2  # sampled with other seeds
 
-    noise_times: float = Field(1.0, ge=0)
+    noise_ratio: float = Field(1.0, ge=0)
     """Number of noise vectors as a multiple of the batch size."""
     noise_steps: int = Field(4, ge=0)
     """Number of times that the noise is moved up the gradient."""
-    noise_rate: float = Field(1e-3, ge=0)
+    noise_step_size: float = Field(1e-3, ge=0)
     """Length of each move; the published 1e-3 hardly changes a similarity."""
 
     def make_part(self, context: Context) -> NoiseNegatives:
@@ -41,18 +41,18 @@ class NoiseSettings(PartSettings):
         return NoiseNegatives(self, context.recipe.temperature, seed=context.recipe.seed)
 
 
-@part("judge")
+@part("guide")
 class GuideSettings(PartSettings):
     """In-batch negatives that a frozen guide model finds too similar are left out (DCLR)."""
 
-    path_keys: ClassVar[tuple[str, ...]] = ("judge",)
+    path_keys: ClassVar[tuple[str, ...]] = ("guide",)
     revision: ClassVar[int] = 2  # the guide learns from the whole corpus, with dropout
 
-    judge: str = ""
+    guide: str = ""
     """Guide: a trained model as a run folder, a model folder or a Hub name. Empty: train SimCSE briefly first."""
-    judge_above: float = Field(0.9, ge=-1, le=1)
+    guide_threshold: float = Field(0.9, ge=-1, le=1)
     """Leave out negatives whose cosine under the guide is above this (phi)."""
-    judge_steps: int = Field(125, ge=1)
+    guide_steps: int = Field(125, ge=1)
     """Steps of the SimCSE run that makes the guide if none is named."""
 
     def check(self, recipe: Recipe) -> None:
@@ -74,7 +74,7 @@ class GuideSettings(PartSettings):
             if get_world_size() > 1:
                 raise UserError(
                     "no guide is named, and several processes cannot train one: train SimCSE first "
-                    "(`clusterns train ... --method simcse`) and name its run with --set judge=DIR."
+                    "(`clusterns train ... --method simcse`) and name its run with --set guide=DIR."
                 )
             guide = without_training_modules(deepcopy(context.model))
         return Guide(self, guide, column=-1)
@@ -91,17 +91,17 @@ class GuideSettings(PartSettings):
 
     def fit(self, context: Context) -> None:
         """Train the guide if none is named."""
-        if not self.judge and context.folder is not None:
+        if not self.guide and context.folder is not None:
             from clusterns.losses.dclr import load_guide
 
-            _train_guide(context, self.judge_steps, context.folder / OWN_GUIDE)
+            _train_guide(context, self.guide_steps, context.folder / OWN_GUIDE)
             load_guide.cache_clear()  # the guide of an earlier run may have been in the same folder
 
     def _guide(self, folder: Path | None) -> SentenceTransformer | None:
         from clusterns.losses.dclr import load_guide
 
-        if self.judge:
-            return load_guide(self.judge)
+        if self.guide:
+            return load_guide(self.guide)
         made = folder / OWN_GUIDE if folder is not None else None
         return load_guide(str(made)) if made is not None and made.is_dir() else None
 
@@ -117,8 +117,8 @@ class DCLR(Method):
     name = "dclr"
     title = "DCLR"
     paper = "Zhou et al., ACL 2022"
-    needs = "a trained guide (judge=MODEL), or time for a short SimCSE run first"
-    parts = ("noise", "judge")
+    needs = "a trained guide (guide=MODEL), or time for a short SimCSE run first"
+    parts = ("noise", "guide")
 
 
 def _train_guide(context: Context, steps: int, path: Path) -> None:

@@ -20,7 +20,32 @@ if TYPE_CHECKING:
     from clusterns.methods.method import Context
     from clusterns.views.view import View
 
+# Earlier names, which older recipes and records, or a user's own commands, may still contain.
+RENAMED_KEYS = {
+    "initialisation": "initialization",
+    "initialisation_sample": "initialization_sample",
+    "judge": "guide",
+    "judge_above": "guide_threshold",
+    "judge_steps": "guide_steps",
+    "noise_rate": "noise_step_size",
+    "noise_times": "noise_ratio",
+}
+RENAMED_VALUES: dict[str, dict[str, str]] = {"parts": {"judge": "guide"}}
+
 THIRD_VIEW = "prototype and soft_negative cannot be combined: each adds a third view."
+
+
+def current_names(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings that may use earlier names, under the names of today."""
+    found = {RENAMED_KEYS.get(key, key): value for key, value in settings.items()}
+    return {key: renamed(value, RENAMED_VALUES.get(key, {})) for key, value in found.items()}
+
+
+def renamed(value: Any, names: Mapping[str, str]) -> Any:
+    """A value, or each value of a list, under its other name."""
+    if isinstance(value, list | tuple):
+        return [renamed(each, names) for each in value]
+    return names.get(value, value) if isinstance(value, str) else value
 
 
 class TrainingSettings(Settings):

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from clusterns.errors import UserError
-from clusterns.methods.recipe import Recipe
+from clusterns.methods.recipe import Recipe, current_names
 from clusterns.methods.registry import get_method, owners, part_with, recipe_class
 from clusterns.settings import as_number, closest, validated
 
@@ -39,7 +39,7 @@ def load_recipe(
     not know.
     """
     source = f"recipe {name_or_file}"
-    values, changes = {**_read(name_or_file)}, dict(changes or {})
+    values, changes = current_names(_read(name_or_file)), current_names(changes or {})
     both = {**values, **changes}
     method = get_method(str(both.get("method", Recipe.model_fields["method"].default)))
     kind = recipe_class(method.name, _names(both.get("parts")))
