@@ -12,9 +12,10 @@ if "GOMP_SPINCOUNT" not in os.environ:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 if TYPE_CHECKING:
-    from clusterns.api.evaluate import evaluate as evaluate
     from clusterns.commands.adapt import adapt as adapt
+    from clusterns.commands.compare import compare as compare
     from clusterns.commands.encode import encode as encode
+    from clusterns.commands.evaluate import evaluate as evaluate
     from clusterns.commands.explore import explore as explore
     from clusterns.commands.inspect import inspect as inspect
     from clusterns.commands.lab import lab_list as lab_list
@@ -42,8 +43,9 @@ _HOMES = {
     "ContrastiveLoss": "clusterns.losses.contrastive",
     "ContrastiveTrainer": "clusterns.training.trainer",
     "adapt": "clusterns.commands.adapt",
+    "compare": "clusterns.commands.compare",
     "encode": "clusterns.commands.encode",
-    "evaluate": "clusterns.api.evaluate",
+    "evaluate": "clusterns.commands.evaluate",
     "explore": "clusterns.commands.explore",
     "inspect": "clusterns.commands.inspect",
     "lab_figures": "clusterns.commands.lab_results",
@@ -68,6 +70,7 @@ __all__ = [
     "ContrastiveLoss",
     "ContrastiveTrainer",
     "adapt",
+    "compare",
     "encode",
     "evaluate",
     "explore",

@@ -11,7 +11,6 @@ import pytest
 import typer
 from annotated_types import Ge
 from pydantic import Field
-from typer.main import get_command
 from typer.testing import CliRunner
 
 from clusterns import cli
@@ -19,12 +18,11 @@ from clusterns.commands import lab
 from clusterns.commands.options import Changes, OptionalPath, Texts, as_list
 from clusterns.commands.request import Cli, Request, add_command, command_name, function
 from clusterns.errors import UserError
+from tests.helpers.commands import click_command
 
-REQUESTS = {
-    name: kind
-    for name, kind in cli.COMMANDS.items()
-    if isinstance(kind, type) and issubclass(kind, Request)
-} | {f"lab {name}": kind for name, kind in lab.COMMANDS.items()}
+REQUESTS = {name: cli.request_of(name) for name in cli.COMMANDS if name not in ("data", "lab")} | {
+    f"lab {name}": kind for name, kind in lab.COMMANDS.items()
+}
 
 
 class DrawRequest(Request):
@@ -134,10 +132,7 @@ def test_every_command_and_its_function_have_the_same_options_and_defaults(name:
     called = getattr(import_module(kind.__module__), command_name(kind))
     parameters = inspect.signature(called).parameters
     assert set(parameters) == set(kind.model_fields)
-    click_command = get_command(cli.app)
-    for part in name.split():
-        click_command = click_command.commands[part]  # type: ignore[attr-defined]
-    options = {each.name: each for each in click_command.params}
+    options = {each.name: each for each in click_command(*name.split()).params}
     assert set(options) - {"help"} == {*command.model_fields, "verbose"}
     for key, parameter in parameters.items():
         option, field = options[key], kind.model_fields[key]

@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
-from clusterns.cli import main
+from typer.main import get_command
+
+from clusterns.cli import app, main
 
 HEAVY = {
     "torch", "transformers", "datasets", "sklearn", "scipy", "pandas", "sentence_transformers",
@@ -26,6 +28,14 @@ PRELOAD = [
     "sentence_transformers", "datasets", "sklearn.cluster", "scipy.stats",
     "clusterns.training.run", "clusterns.cli",
 ]  # fmt: skip
+
+
+def click_command(*names: str) -> Any:
+    """A command or group as typer makes it."""
+    command: Any = get_command(app)
+    for name in names:
+        command = command.get_command(None, name)
+    return command
 
 
 class Ran(NamedTuple):

@@ -11,10 +11,10 @@ from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
-from clusterns.cli import main
+from clusterns.cli import COMMANDS, main
 
 # What most refusals need, and is light.
-for name in ("numpy", "pyarrow.parquet", "clusterns.methods.registry", "clusterns.training.recipe"):
+for name in ("numpy", "pyarrow.parquet", *(f"clusterns.commands.{name}" for name in COMMANDS)):
     with suppress(ImportError):
         import_module(name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from clusterns.api.lab import _dev_last, _last
+from clusterns.commands.trial import _dev_last, _last
 from clusterns.files import write_json
 from clusterns.lab.experiment import Experiment
 from clusterns.lab.outcomes import Outcome, gather, read_curves, read_metrics

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from clusterns.api.lab import run_trial
+from clusterns.commands.trial import run_trial
 from clusterns.errors import UserError
 from clusterns.evaluation.results import (
     Results,
@@ -228,8 +228,8 @@ def test_a_restored_cell_is_judged_anew_with_its_run(
         metric="m", base_score=0.1, best_score=0.2, best_step=1, clustering_started_at=None
     )
     plan = SimpleNamespace(run=lambda: SimpleNamespace(result=ended))
-    monkeypatch.setattr("clusterns.api.lab.evaluate", judge)
-    monkeypatch.setattr("clusterns.api.lab.plan_run", lambda *a, **k: plan)
+    monkeypatch.setattr("clusterns.commands.trial.evaluate", judge)
+    monkeypatch.setattr("clusterns.commands.trial.plan_run", lambda *a, **k: plan)
     for file in ("results.json", *(("run.json",) if killed else ())):
         write_json(folder / "run" / file, {})
     if not killed:

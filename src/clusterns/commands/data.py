@@ -12,7 +12,7 @@ from clusterns.console import log, stdout
 if TYPE_CHECKING:
     from clusterns.evaluation.fetch import Fetched
 
-app = typer.Typer(help="Data for evaluations.", no_args_is_help=True)
+app = typer.Typer(help="Data for evaluations.", no_args_is_help=True, add_completion=False)
 
 
 @app.callback()

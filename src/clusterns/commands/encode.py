@@ -20,7 +20,6 @@ from clusterns.encoder.locate import check_model
 from clusterns.errors import UserError
 from clusterns.files import read_json
 from clusterns.vectors.settings import EncodeSettings, Partition
-from clusterns.vectors.store import COMPLETE, Store, read_manifest
 
 if TYPE_CHECKING:
     from clusterns.vectors.encode import EncodeReport
@@ -82,6 +81,8 @@ class EncodeRequest(EncodeSettings, EncoderOptions):
 
     def check(self) -> None:
         """Refuse what is wrong before anything heavy is imported."""
+        from clusterns.vectors.store import read_manifest
+
         _ = self.partition
         check_sources(as_list(self.corpus))
         read_manifest(Path(self.output))
@@ -155,6 +156,7 @@ class EncodeCommand(EncodeRequest, WorkerOptions):
             )
         self.check()
         from clusterns.lab.launch import Task, launch
+        from clusterns.vectors.store import COMPLETE
 
         tasks = []
         for index in range(self.workers):
@@ -171,6 +173,8 @@ class EncodeCommand(EncodeRequest, WorkerOptions):
         self._how_to_open(found["texts"], found["shards"])
 
     def _how_to_open(self, texts: int, shards: int) -> None:
+        from clusterns.vectors.store import Store
+
         stdout.print(  # to be copied: not wrapped
             f"{texts:,} texts in {shards:,} shards in {self.output}:\n"
             + Store.open(Path(self.output)).how_to_open(),

@@ -9,7 +9,6 @@ from pydantic import Field
 
 from clusterns.commands.options import CorpusOptions, OptionalTexts, TopicCount, as_list
 from clusterns.commands.request import Cli, function
-from clusterns.explorer.explorer import check_explorer
 
 
 class ExploreRequest(CorpusOptions):
@@ -40,6 +39,8 @@ class ExploreRequest(CorpusOptions):
 
     def run(self) -> None:
         """Serve the page until Ctrl-C."""
+        from clusterns.explorer.explorer import check_explorer
+
         model, corpus = str(self.model), as_list(self.corpus)
         check_explorer(model, corpus, self.against, self.pooling, self.against_pooling)
         from clusterns.explorer.explorer import open_explorer

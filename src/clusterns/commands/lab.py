@@ -207,7 +207,7 @@ class LabTrialRequest(Request):
             raise UserError(
                 f"{self.folder} is not a trial of a lab: `clusterns lab run` makes them."
             )
-        from clusterns.api.lab import run_trial
+        from clusterns.commands.trial import run_trial
 
         try:
             run_trial(Path(self.folder))
@@ -226,7 +226,9 @@ COMMANDS: dict[str, type[Request]] = {
     "restore": LabRestoreRequest, "report": LabReportRequest,
 }  # fmt: skip
 app = typer.Typer(
-    help="Experiments: methods over seeds, their tables and figures.", no_args_is_help=True
+    help="Experiments: methods over seeds, their tables and figures.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 app.callback()(lambda: None)
 for name, request in COMMANDS.items():

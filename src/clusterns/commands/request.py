@@ -30,7 +30,7 @@ class SearchCommand(SearchRequest):      # options that only the command line ha
 search = function(SearchRequest)         # search(model, query, *, top=10, ..., quiet=False)
 ```
 
-Then name ``SearchCommand`` in the table of ``clusterns.cli`` (a group calls :func:`add_command`), and
+Then name ``search`` in ``clusterns.cli.COMMANDS`` (a group calls :func:`add_command` for its ``app``), and
 the function in ``clusterns/__init__.py`` and ``docs/python.md``. A command without options of its own
 defines ``show`` on the request. Override ``execute`` to exit with another code: ``raise
 typer.Exit(130)``. Every command has ``--quiet`` and ``--verbose``, and ``run`` needs neither: status

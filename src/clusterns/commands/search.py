@@ -1,4 +1,4 @@
-"""``clusterns search``: the texts nearest to a query, in the text of a run or any other."""
+"""``clusterns search``: the best matches of a query, in the text of a run or any other."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from clusterns.commands.options import CorpusOptions, Json, OptionalTexts, as_li
 from clusterns.commands.request import Cli, function
 from clusterns.console import log, print_json, stdout
 from clusterns.errors import UserError
-from clusterns.explorer.corpus import check_corpus
 from clusterns.vectors.settings import By
 
 if TYPE_CHECKING:
@@ -50,6 +49,8 @@ class SearchRequest(CorpusOptions):
 
     def run(self) -> list[Hit]:
         """Open what is there, encode what is not, and search."""
+        from clusterns.explorer.corpus import check_corpus
+
         if not self.query.strip():
             raise UserError("the query is empty.")
         corpus = as_list(self.corpus)

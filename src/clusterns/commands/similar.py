@@ -5,15 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 from annotated_types import Ge, Le
 from pydantic import Field
 
 from clusterns.commands.options import CorpusOptions, OptionalPath, OptionalTexts, as_list
 from clusterns.commands.request import function
 from clusterns.console import log, stdout
-from clusterns.explorer.corpus import check_corpus
-from clusterns.explorer.export import write_rows
 from clusterns.files import atomic_file
 
 if TYPE_CHECKING:
@@ -45,12 +42,17 @@ class SimilarRequest(CorpusOptions):
 
     def run(self) -> Duplicates:
         """Find the near-duplicates and write the files asked for."""
+        from clusterns.explorer.corpus import check_corpus
+        from clusterns.explorer.export import write_rows
+
         pairs, groups, deduplicated = (
             None if path is None else Path(path)
             for path in (self.pairs, self.groups, self.deduplicated)
         )
         corpus = as_list(self.corpus)
         check_corpus(str(self.model), corpus, self.pooling, pairs=pairs, groups=groups)
+        import numpy as np
+
         from clusterns.explorer.duplicates import THRESHOLDS, Duplicates, find_pairs, line_pairs
 
         opened = self.open(corpus)

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import numpy as np
 from annotated_types import Ge
-from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field
 
 from clusterns.commands.options import (
@@ -24,12 +22,13 @@ from clusterns.commands.request import Cli, function
 from clusterns.console import log, stdout
 from clusterns.data.columns import Columns
 from clusterns.errors import UserError
-from clusterns.explorer.corpus import Texts, check_corpus, read_texts
-from clusterns.explorer.export import write_rows
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from rich.tree import Tree
 
+    from clusterns.explorer.corpus import Texts
     from clusterns.explorer.topics import Topics
 
 
@@ -84,6 +83,9 @@ class TopicsRequest(CorpusOptions):
 
     def run(self) -> TopicsOfRows:
         """Find the topics and write the files asked for."""
+        from clusterns.explorer.corpus import check_corpus, read_texts
+        from clusterns.explorer.export import write_rows
+
         output, sentences = (
             None if path is None else Path(path) for path in (self.output, self.sentences)
         )

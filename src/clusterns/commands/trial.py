@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from clusterns.api.evaluate import evaluate
+from clusterns.commands.evaluate import evaluate
 from clusterns.commands.plan import plan_run
 from clusterns.console import silenced
 from clusterns.errors import UserError
@@ -57,7 +57,7 @@ def run_trial(folder: Path) -> None:
         # What was restored from a record was not judged with this run: its answers are to lie here, too.
         asked = dict.fromkeys([*(before if is_restored(known) else ()), *spec["suites"]])
         judged = {
-            suite: evaluate(run.path, suite, seeds=spec["kmeans_seeds"], quiet=True)
+            suite: evaluate(run.path, suite, kmeans_runs=spec["kmeans_seeds"], quiet=True)
             for suite in asked
         }
         suites = {**before, **{name: _plain(results, name) for name, results in judged.items()}}

@@ -8,9 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
-from clusterns.cli import app
+from clusterns.cli import COMMANDS
 from tests.helpers.commands import LightPrograms
 
 # The shell is named, not found out: whoever runs the tests may have none of typer's.
@@ -45,7 +44,7 @@ ANSWERS = [
     (["lab", "search", "--help"], "--trials"),
     *(
         ([command, "--help"], f"Usage: clusterns {command}")
-        for command in get_command(app).commands  # type: ignore[attr-defined]
+        for command in COMMANDS
     ),
 ]  # fmt: skip
 

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 import transformers
-from typer.main import get_command
 
-from clusterns.cli import app, main
+from clusterns.cli import COMMANDS, main
 from clusterns.console import is_verbose, quiet_libraries, set_verbose
+from tests.helpers.commands import click_command
 
-COMMANDS = get_command(app).commands  # type: ignore[attr-defined]
+SINGLE = [name for name in COMMANDS if name not in ("data", "lab")]
 ENCODING = ["encode", "evaluate", "explore", "search", "similar", "topics"]
 
 
 def options(command: str) -> set[str]:
-    return {option for each in COMMANDS[command].params for option in each.opts}
+    return {option for each in click_command(command).params for option in each.opts}
 
 
 @pytest.mark.parametrize("command", ENCODING)
@@ -28,7 +28,7 @@ def test_what_encodes_can_be_told_where_and_how(command: str) -> None:
 
 @pytest.mark.parametrize("command", [*ENCODING, "inspect"])
 def test_the_model_comes_first(command: str) -> None:
-    arguments = [each for each in COMMANDS[command].params if not each.opts[0].startswith("-")]
+    arguments = [each for each in click_command(command).params if not each.opts[0].startswith("-")]
     assert arguments[0].name == "model"
 
 
@@ -37,13 +37,13 @@ def test_answers_for_programs(command: str) -> None:
     assert "--json" in options(command)
 
 
-@pytest.mark.parametrize("command", [n for n in COMMANDS if n not in ("data", "lab", "request")])
+@pytest.mark.parametrize("command", SINGLE)
 def test_every_command_can_be_quiet_and_verbose(command: str) -> None:
     assert {"--quiet", "--verbose"} <= options(command)
 
 
 def test_every_command_of_the_lab_can_be_quiet_and_verbose() -> None:
-    commands = COMMANDS["lab"].commands  # type: ignore[attr-defined]
+    commands = click_command("lab").commands
     assert {"run", "table", "figures", "list", "search"} <= set(commands)
     for name, command in commands.items():
         found = {option for parameter in command.params for option in parameter.opts}

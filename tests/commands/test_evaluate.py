@@ -1,30 +1,35 @@
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import shutil
 import signal
 from collections.abc import Iterator
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+from typing import Any
 
 import pytest
-import typer
+from click.testing import Result
 from typer.testing import CliRunner
 
-from clusterns.cli import app as command_line
-from clusterns.cli.evaluate import evaluate
+import clusterns
+from clusterns.cli import app
 from clusterns.errors import UserError
 from clusterns.evaluation import hub
+from clusterns.evaluation import mteb as mteb_suite
 from clusterns.evaluation.plan import Job
-from clusterns.evaluation.results import Results, read_results
+from clusterns.evaluation.results import Results, SetResult, SuiteResult, read_results
 from tests.helpers.commands import LightPrograms, Program
 
-app = typer.Typer()
-app.command()(evaluate)
+
+def invoke(*arguments: object, **options: Any) -> Result:
+    return CliRunner().invoke(app, ["evaluate", *map(str, arguments)], **options)
 
 
 def run(*arguments: object) -> str:
-    result = CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=False)
+    result = invoke(*arguments, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.output
 
@@ -48,7 +53,7 @@ def own(tmp_path: Path) -> list[object]:
     (tmp_path / "queries.jsonl").write_text(
         '{"query": "cat", "relevant": "dog"}\n{"query": "moon", "relevant": ["sun"]}\n'
     )
-    files = {"--pairs": "pairs.csv", "--labelled": "texts.tsv", "--queries": "queries.jsonl"}
+    files = {"--pairs": "pairs.csv", "--labeled": "texts.tsv", "--queries": "queries.jsonl"}
     return [part for option, file in files.items() for part in (option, tmp_path / file)]
 
 
@@ -65,7 +70,7 @@ def test_own_sets_to_all_forms(tmp_path: Path, vectors: Path, own: list[object])
         "queries": 100,
     }
     record = json.loads(outputs[0].read_text())["record"]
-    assert {"command", "date", "seed", "versions"} <= set(record)
+    assert {"date", "seed", "versions"} <= set(record)
     assert "| tiny | 100.00" in outputs[1].read_text()
     assert r"\begin{tabular}" in outputs[2].read_text()
 
@@ -104,9 +109,9 @@ def test_a_run_folder_keeps_every_result(
     assert len(full.suites["own"].sets) == 5
     assert list(short.suites["own"].sets) == ["pairs"]
     assert full.model["dimension"] == 256
-    assert "gold/own/more" in full.items
+    assert "gold/own/more" in full.predictions
     made = json.loads(next((a_run / "evaluation/own").glob("more.*.json")).read_text())
-    assert {"command", "date", "seed", "versions"} <= set(made["record"])
+    assert {"date", "seed", "versions"} <= set(made["record"])
     assert made["model"]["max_length"] == 128
 
 
@@ -125,9 +130,9 @@ def test_an_evaluation_goes_on_where_it_was(
         return compute(bench, job)  # type: ignore[arg-type]
 
     monkeypatch.setattr(suites, "run_job", killed_after_two)
-    stopped = CliRunner().invoke(app, [str(a_run), *map(str, own)])
+    stopped = invoke(a_run, *own)
     assert stopped.exit_code == 130
-    assert "the same command goes on" in stopped.stderr
+    assert "continue with the same command" in stopped.stderr
     assert done == ["pairs", "texts"]
     assert len(list((a_run / "evaluation").rglob("*.json"))) == 2
     done.clear()
@@ -136,9 +141,9 @@ def test_an_evaluation_goes_on_where_it_was(
     )
     shown = run(a_run, *own)
     assert done == ["queries"]
-    assert shown.count("kept") == 2
+    assert shown.count("stored") == 2
     assert "texts (clustering accuracy)" in shown
-    run(a_run, *own, "--again")
+    run(a_run, *own, "--overwrite")
     assert done == ["queries", "pairs", "texts", "queries"]
 
 
@@ -155,14 +160,14 @@ def killed_after_two(arguments: list[str]) -> None:
         return compute(bench, job)  # type: ignore[arg-type]
 
     suites.run_job = run_job  # type: ignore[assignment]
-    command_line(["evaluate", *arguments])
+    app(["evaluate", *arguments])
 
 
 def test_a_killed_evaluation_goes_on(vectors: Path, own: list[object]) -> None:
     program = Program(killed_after_two, [str(part) for part in (vectors, *own)])
     assert program.wait() == -signal.SIGKILL
     shown = run(vectors, *own)
-    assert (shown.count("kept"), shown.count("will run")) == (2, 1)
+    assert (shown.count("stored"), shown.count("will run")) == (2, 1)
 
 
 def test_what_is_missing_is_left_out(
@@ -192,15 +197,15 @@ def test_a_set_that_fails_does_not_stop_the_others(
 ) -> None:
     few = tmp_path / "few.tsv"
     few.write_text("label\ttext\na\tcat\nb\tcat\nc\tcat\n")
-    asked = ["--labelled", few, *own, "--output", tmp_path / "r.json"]
+    asked = ["--labeled", few, *own, "--output", tmp_path / "r.json"]
     kmeans = "clusterns.evaluation.runner.cluster"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kmeans, fails)
         shown = run(vectors, *asked)
-        assert "few is left out: too few" in shown
+        assert "few is skipped: too few" in shown
         assert list(Results.read(tmp_path / "r.json").suites["own"].sets) == ["pairs", "queries"]
         with pytest.raises(UserError, match="too few"):
-            run(vectors, "--labelled", few)
+            run(vectors, "--labeled", few)
 
 
 def fails(*_: object) -> object:
@@ -229,7 +234,7 @@ def test_how_a_model_is_read_goes_on_record(
 
 
 def test_json_is_all_that_is_on_stdout(vectors: Path, own: list[object]) -> None:
-    result = CliRunner().invoke(app, [str(vectors), *map(str, own), "--json"])
+    result = invoke(vectors, *own, "--json")
     found = json.loads(result.stdout)
     assert found["suites"]["own"]["sets"]["pairs"]["value"] == pytest.approx(100)
     assert "will run" in result.stderr
@@ -248,8 +253,7 @@ def test_real_suites_share_what_is_encoded(shared_data: Path, vectors: Path) -> 
         (["--output", "r.txt"], "written as .json, .md or .tex"),
         (["--data", "no/folder"], "is not a folder"),
         (["--pairs", "no.csv"], "is not a file"),
-        (["--suite", "transfer", "--data", "."], "Not at hand: MR"),
-        (["--suite", "mteb"], r"clusterns\[mteb\]"),
+        (["--suite", "transfer", "--data", "."], "Not found: MR"),
     ],
 )
 def test_bad_input_is_one_sentence(
@@ -306,3 +310,72 @@ def test_refusals_load_nothing_heavy(
     assert (found.code, found.heavy) == (2, set()), found.err
     assert "error: " in found.err
     assert "Traceback" not in found.err
+
+
+def test_the_example_of_the_docstring_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pairs.csv").write_text("a cat,a cat,5\na cat,the sun,1\nred,blue sky,2\n")
+    text = inspect.getdoc(clusterns.evaluate) or ""
+    exec(text.split("```python")[1].split("```")[0], {})
+    assert -100 <= float(capsys.readouterr().out) <= 100
+
+
+def test_a_quiet_call_prints_nothing(vectors: Path, own: list[Any], capsys: Any) -> None:
+    results = clusterns.evaluate(vectors, pairs=[own[1]], quiet=True)
+    assert results.suites["own"].sets["pairs"].value == pytest.approx(100)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_collection_is_searched_in_three_ways(vectors: Path, tmp_path: Path) -> None:
+    (tmp_path / "qrels").mkdir()
+    rows = [
+        {"_id": f"d{n}", "title": "", "text": text}
+        for n, text in enumerate(["cat dog", "sun", "moon"])
+    ]
+    (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "queries.jsonl").write_text(json.dumps({"_id": "q", "text": "cat"}))
+    (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\td0\t1\n")
+    results = clusterns.evaluate(vectors, retrieval=tmp_path, quiet=True)
+    found = results.suites["retrieval"].sets.values()
+    assert {one.variant: round(one.value) for one in found} == {
+        "vectors": 100, "words": 100, "both": 100,
+    }  # fmt: skip
+
+
+def test_unknown_suites_are_refused() -> None:
+    with pytest.raises(
+        UserError, match="--suite stss: there is no such suite. Choose from sts, transfer"
+    ):
+        clusterns.evaluate("minibert", "stss")
+
+
+def test_mteb_is_an_extra(vectors: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        raise PackageNotFoundError
+
+    monkeypatch.setattr(mteb_suite, "version", missing)
+    with pytest.raises(UserError, match=r"clusterns\[mteb\]"):
+        clusterns.evaluate(vectors, "mteb")
+
+
+def test_tasks_of_mteb_are_stored_one_by_one(
+    vectors: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[str] = []
+
+    def run_mteb(model: object, tasks: list[str], batch_size: int) -> SuiteResult:
+        asked.extend(tasks)
+        if tasks == ["B"]:
+            raise UserError("mteb could not get its data")
+        return SuiteResult({tasks[0]: SetResult(50.0, "main score", 0, 0.0, "mteb")})
+
+    monkeypatch.setattr(mteb_suite, "version", lambda name: "2.0")
+    monkeypatch.setattr(mteb_suite, "check_tasks", lambda names: None)
+    monkeypatch.setattr(mteb_suite, "run_mteb", run_mteb)
+    for _ in range(2):
+        results = clusterns.evaluate(vectors, "mteb", mteb_tasks=["A", "B"])
+        assert list(results.suites["mteb"].sets) == ["A"]
+    assert asked == ["A", "B", "B"]  # A was stored
+    assert "B is skipped: mteb could not get its data" in capsys.readouterr().err

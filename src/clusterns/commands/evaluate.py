@@ -1,0 +1,257 @@
+"""``clusterns evaluate``: the scores of a model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from annotated_types import Ge
+from pydantic import BeforeValidator, Field, PlainSerializer
+
+from clusterns.commands.options import Files, Json, ModelOptions, OptionalPath, as_list
+from clusterns.commands.request import Cli, function
+from clusterns.console import log, print_json, shows_status, status, stdout
+from clusterns.encoder.locate import check_model, is_plain_encoder
+from clusterns.errors import UserError
+from clusterns.files import cache_folder
+from clusterns.record import make_record
+
+if TYPE_CHECKING:
+    from clusterns.evaluation.plan import Job, Plan
+    from clusterns.evaluation.results import Results, StoredResult
+    from clusterns.evaluation.runner import EvaluationContext
+
+ALL = "all"
+DEFAULT_SUITES = ("sts",)
+DEFAULT_POOLING = "mean"  # of a plain encoder, as in Sentence Transformers
+FORMATS = (".json", ".md", ".tex")
+
+
+Suites = Annotated[
+    str | Sequence[str],
+    BeforeValidator(as_list),
+    PlainSerializer(as_list),
+    Cli(list[str], ("--suite",)),
+]
+
+
+class EvaluateRequest(ModelOptions):
+    """Evaluate an embedding model the way the paper does.
+
+    Each result is stored as soon as it is computed: in RUN/evaluation for a run folder, else in the cache. A
+    stored result with the same settings and versions is not computed again, so an interrupted evaluation resumes.
+    Sets that are missing are listed and skipped.
+
+    ```python
+    from clusterns import evaluate
+
+    results = evaluate("minibert", pooling="mean", pairs="pairs.csv")
+    print(results.suites["own"].sets["pairs"].value)  # Spearman x 100
+    ```
+    """
+
+    suites: Suites = Field(default=(), kw_only=False)
+    """sts: STS12-16, STS-B, SICK-R. transfer: MR, CR, SUBJ, MPQA, SST-2, TREC, MRPC with SentEval's classifier.
+    clustering: eight short-text sets and DBpedia. geometry: alignment, uniformity, anisotropy on STS-B. all: these
+    four. mteb: tasks of the mteb package. May be repeated. Default: sts, or only your own sets if you name some."""
+    data: OptionalPath = None
+    """Folder of the evaluation data: SentEval's layout, short-text files, DBpedia. Default: the folder in the
+    variable CLUSTERNS_DATA. What is not there comes from `clusterns data fetch` or the Hugging Face Hub."""
+    pairs: Files = ()
+    """Your own scored pairs (csv, tsv, jsonl, parquet): sentence1, sentence2, score. FILE:COLUMN,COLUMN,... names
+    other columns, or numbers them from 1 if there is no header. May be repeated."""
+    labeled: Files = ()
+    """Your own labeled texts to cluster: label, text. Files and columns as for pairs."""
+    queries: Files = ()
+    """Your own queries: query, relevant; one row per relevant text. All texts of the file are searched. Files and
+    columns as for pairs."""
+    retrieval: Files = ()
+    """Folder of a retrieval collection, in BEIR's layout (corpus.jsonl, queries.jsonl, qrels/test.tsv) or as classic
+    .I .T .W files; it is searched by vectors, by words and by both. May be repeated."""
+    name: str | None = None
+    """Name of the model in tables. Default: MODEL."""
+    batch_size: Annotated[int, Ge(1)] = 32
+    """Batch size."""
+    kmeans_runs: Annotated[int, Ge(1)] = 10
+    """K-means runs for each clustering set, with seeds 0, 1, ..."""
+    cache: OptionalPath = None
+    """Folder that keeps embeddings for the next call, by the model's fingerprint."""
+    mteb_tasks: Annotated[Sequence[str], Cli(list[str], ("--mteb-task",))] = ()
+    """Task of the mteb suite. May be repeated. Default: its STS tasks."""
+    overwrite: bool = False
+    """Compute stored results again."""
+
+    def run(self) -> Results:
+        """Find all data, print what will run, and compute what is not stored."""
+        request = self._with_pooling()
+        tasks, plan = request._plan()
+        if tasks:
+            from clusterns.evaluation.mteb import check_tasks
+
+            check_tasks(tasks)
+        return request._evaluate(plan)
+
+    def _with_pooling(self) -> EvaluateRequest:
+        """The request with the pooling of a plain encoder."""
+        model = str(self.model)
+        if self.pooling is None and is_plain_encoder(model):
+            log(
+                f"{model} is a plain encoder: evaluating it with {DEFAULT_POOLING} pooling (--pooling)."
+            )
+            return self.model_copy(update={"pooling": DEFAULT_POOLING})
+        check_model(model, self.pooling)
+        return self
+
+    def _plan(self) -> tuple[Sequence[str], Plan]:
+        """The tasks of mteb, and all sets."""
+        from clusterns.evaluation import custom
+        from clusterns.evaluation.catalog import SUITES, EvaluationData
+        from clusterns.evaluation.plan import MTEB, find_jobs
+
+        own = [
+            read(Path(name))
+            for read, names in (
+                (custom.read_scored_pairs, self.pairs),
+                (custom.read_labelled_texts, self.labeled),
+                (custom.read_queries, self.queries),
+            )
+            for name in as_list(names)
+        ]
+        collections = [custom.read_collection(Path(name)) for name in as_list(self.retrieval)]
+        suites = as_list(self.suites) or ([] if own or collections else [*DEFAULT_SUITES])
+        known = (*SUITES, MTEB, ALL)
+        for suite in suites:
+            if suite not in known:
+                raise UserError(
+                    f"--suite {suite}: there is no such suite. Choose from {', '.join(known)}."
+                )
+        tasks: Sequence[str] = ()
+        if MTEB in suites:
+            from clusterns.evaluation.mteb import DEFAULT_TASKS, mteb_version
+
+            mteb_version()
+            tasks = self.mteb_tasks or DEFAULT_TASKS
+        data = EvaluationData(None if self.data is None else Path(self.data))
+        chosen = [suite for suite in SUITES if suite in suites or ALL in suites]
+        return tasks, find_jobs(chosen, data, own, tasks, collections)
+
+    def _evaluate(self, plan: Plan) -> Results:
+        from clusterns.encoder.load import load_model
+        from clusterns.evaluation.results import FOLDER, StoredResult, find_stored, join
+        from clusterns.evaluation.runner import EvaluationContext, settings_of
+        from clusterns.vectors.embed import Embedder
+        from clusterns.vectors.fingerprint import fingerprint
+
+        encoder = load_model(str(self.model), device=self.device, **self.loading.model_dump())
+        cache = None if self.cache is None else Path(self.cache)
+        embed = Embedder(encoder, self.batch_size, progress=True, cache=cache)
+        context = EvaluationContext(embed, self.kmeans_runs, progress=True)
+        name = self.name or str(self.model)
+        facts = {
+            "model": str(self.model), "fingerprint": fingerprint(encoder),
+            **self.loading.model_dump(), "max_length": encoder.max_seq_length,
+        }  # fmt: skip
+        run = Path(self.model)
+        is_run = (run / "model").is_dir()
+        folder = run / FOLDER if is_run else cache_folder(FOLDER) / facts["fingerprint"]
+        record = make_record(seed=1111, batch_size=self.batch_size, kmeans_seeds=self.kmeans_runs)
+        wanted = {
+            job: StoredResult(
+                job.suite, job.name, job.digest, name, dict(facts),
+                settings_of(job, self.kmeans_runs), record, {},
+            )
+            for job in plan.jobs
+        }  # fmt: skip
+        stored: dict[Job, StoredResult] = {}
+        if not self.overwrite:
+            found = {job: find_stored(folder, one) for job, one in wanted.items()}
+            stored = {job: one for job, one in found.items() if one is not None}
+        if shows_status():
+            plan.table(list(stored)).show(status)
+        done: list[StoredResult] = []
+        failed: list[UserError] = []
+        for job, one in wanted.items():
+            if job in stored:
+                done.append(stored[job])
+                continue
+            try:
+                _compute(context, job, one)
+            except UserError as error:  # of this set: the others may take hours
+                failed.append(error)
+                log(f"{job.name} is skipped: {error}")
+                continue
+            one.write(folder)
+            done.append(one)
+        if not done:
+            raise failed[0]
+        results = join(done)
+        results.name, results.record = name, record
+        return results
+
+
+def _compute(context: EvaluationContext, job: Job, into: StoredResult) -> None:
+    """Compute one set."""
+    from clusterns.evaluation.runner import run_job
+
+    start = time.perf_counter()
+    outcome = run_job(context, job)
+    into.seconds = round(time.perf_counter() - start, 1)
+    into.sets, into.model["dimension"] = outcome.sets, context.embed.dimension
+    predictions: dict[str, Any] = {
+        job.suite: outcome.predictions,
+        f"gold/{job.suite}": outcome.gold,
+        f"clusters/{job.suite}": outcome.clusters,
+    }
+    into.predictions = {key: rows for key, rows in predictions.items() if rows is not None}
+
+
+class EvaluateCommand(EvaluateRequest):
+    """Evaluate an embedding model the way the paper does.
+
+    A table shows what will run and what is missing. Each result is stored as soon as it is computed, so an
+    interrupted evaluation resumes.
+
+    Example: clusterns evaluate sentence-transformers/all-MiniLM-L6-v2 --suite all --data SentEval
+    """
+
+    output: Files = ()
+    """Write the results to this file: .json (what `clusterns compare` reads, with the predictions per example in a
+    .npz beside it), .md or .tex. May be repeated. A run folder always keeps its results, in RUN/evaluation."""
+    as_json: Json = False
+
+    def execute(self) -> None:
+        """Refuse what cannot be written now, not after an hour of work."""
+        for path in map(Path, as_list(self.output)):
+            if path.suffix.lower() not in FORMATS:
+                raise UserError(f"--output {path}: results are written as .json, .md or .tex.")
+            if path.is_dir():
+                raise UserError(f"--output {path} is a folder; name a file.")
+        try:
+            super().execute()
+        except KeyboardInterrupt:
+            log("Stopped. Finished results are stored: continue with the same command.")
+            raise typer.Exit(130) from None
+
+    def show(self, result: Results) -> None:
+        """Print and write the tables."""
+        from clusterns.evaluation.tables import results_tables
+        from clusterns.tables import write_tables
+
+        tables = results_tables([result])
+        if self.as_json:
+            print_json(result.plain())
+        else:
+            for table in tables:
+                table.show(stdout)
+        for path in map(Path, as_list(self.output)):
+            if path.suffix.lower() == ".json":
+                result.write(path)
+            else:
+                write_tables(path, tables)
+            log(f"Wrote {path}.")
+
+
+evaluate = function(EvaluateRequest)
