@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from datasets import Dataset
 
 from benchmarks.harness import HERE, description, wikipedia
-from clusterns.training.build import build_collator, build_loss, build_model
-from clusterns.training.memory import columns_of, estimate_memory
+from clusterns.training.build import build
+from clusterns.training.memory import estimate_memory
 from clusterns.training.recipe import load_recipe
 
 MIB = 2**20
@@ -44,15 +45,14 @@ def measure(batch: int, settings: dict[str, Any]) -> dict[str, Any]:
     """Train in this process, which must be a fresh one."""
     recipe = load_recipe("default", {**SETTINGS, "batch_size": batch, **settings})
     texts = wikipedia(STEPS * batch + recipe.clusters)
-    model = build_model(recipe)
-    loss, collator = build_loss(recipe, model, texts), build_collator(recipe, model)
+    setup = build(recipe, Dataset.from_dict({"text": texts}))
+    model, loss = setup.model, setup.loss
     optimizer = torch.optim.AdamW(model.parameters(), recipe.learning_rate, fused=True)
     model.train()
     loaded, _ = resident()
 
     def step(rows: list[str]) -> None:
-        columns = columns_of(collator([{"text": text} for text in rows]), model.device)
-        loss(columns).backward()
+        loss(setup.columns([{"text": text} for text in rows])).backward()
         optimizer.step()
         optimizer.zero_grad()
         loss.diagnostics()
@@ -61,7 +61,7 @@ def measure(batch: int, settings: dict[str, Any]) -> dict[str, Any]:
     for first in range(recipe.clusters, len(texts), batch):
         step(texts[first : first + batch])
     _, peak = resident()
-    memory = estimate_memory(recipe, model, loss, collator, texts)
+    memory = estimate_memory(setup)
     return {
         "batch": batch,
         "gradient_cache": recipe.gradient_cache,

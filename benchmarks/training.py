@@ -34,8 +34,8 @@ from benchmarks.broadcast import BroadcastClusterNS
 from benchmarks.harness import alternate, description, wikipedia
 from clusterns.encoder.load import load_base, load_tokenizer
 from clusterns.encoder.speed import set_dropout
+from clusterns.losses.features import columns_of
 from clusterns.training.build import build_collator, build_loss, build_model
-from clusterns.training.memory import columns_of
 from clusterns.training.recipe import Recipe, load_recipe
 
 LENGTH = 32

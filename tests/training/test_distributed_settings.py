@@ -12,7 +12,7 @@ from datasets import Dataset
 from torch import Tensor
 from transformers import DataCollatorForLanguageModeling
 
-from clusterns.training import run
+from clusterns.training import build, run
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe
 from clusterns.training.trainer import ContrastiveTrainer
@@ -80,10 +80,10 @@ def record(base: Path, folder: Path, changes: dict[str, Any]) -> list[dict[str, 
         for _ in range(EPOCH * COMMON["batch_size"] + 5)
     ]
     recipe = load_recipe("default", {"base": str(base), **COMMON, **changes})
-    model, loss = run.build_model, run.build_loss
+    model, loss = build.build_model, build.build_loss
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "build_model", lambda *args: model(*args).double())
-        patch.setattr(run, "build_loss", lambda *args: loss(*args).double())
+        patch.setattr(build, "build_model", lambda *args: model(*args).double())
+        patch.setattr(build, "build_loss", lambda *args: loss(*args).double())
         patch.setattr(run, "ContrastiveTrainer", Recorder)
         patch.setattr(Recorder, "steps", [])
         patch.setattr(DataCollatorForLanguageModeling, "torch_mask_tokens", mask)

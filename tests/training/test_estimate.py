@@ -10,6 +10,7 @@ from datasets import Dataset
 
 from clusterns.errors import UserError
 from clusterns.losses.contrastive import ContrastiveLoss
+from clusterns.training import build
 from clusterns.training import memory as memory_module
 from clusterns.training.estimate import TRIAL_BATCHES, estimate, planned_steps
 from clusterns.training.recipe import Recipe, load_recipe
@@ -29,14 +30,14 @@ def corpus() -> Dataset:
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch) -> list[Recipe]:
     """The recipes whose losses the estimate has tried."""
-    module = estimate.__globals__
-    build, found = module["build_loss"], []
+    original: Any = build.build_loss
+    found: list[Recipe] = []
 
     def build_loss(chosen: Recipe, *parts: Any) -> Any:
         found.append(chosen)
-        return build(chosen, *parts)
+        return original(chosen, *parts)
 
-    monkeypatch.setitem(module, "build_loss", build_loss)
+    monkeypatch.setattr(build, "build_loss", build_loss)
     return found
 
 

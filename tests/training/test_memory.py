@@ -11,9 +11,9 @@ from torch import Tensor, nn
 
 from clusterns.errors import UserError
 from clusterns.training import memory
-from clusterns.training.build import build_collator, build_loss, build_model, build_views
+from clusterns.training.build import build, build_model, build_views
 from clusterns.training.folder import RunFolder
-from clusterns.training.memory import Memory, check_memory, columns_of, estimate_memory
+from clusterns.training.memory import Memory, check_memory, estimate_memory
 from clusterns.training.recipe import Recipe, load_recipe
 from clusterns.training.run import train
 from tests.helpers.models import Scripted
@@ -23,8 +23,8 @@ CPU, GPU = torch.device("cpu"), torch.device("cuda")
 GIB = 2**30
 
 
-def texts(count: int) -> list[str]:
-    return sentences(count, words=(3, 20))
+def dataset(count: int) -> Dataset:
+    return Dataset.from_dict({"text": sentences(count, words=(3, 20))})
 
 
 def recipe(base: Path, **changes: Any) -> Recipe:
@@ -33,10 +33,7 @@ def recipe(base: Path, **changes: Any) -> Recipe:
 
 
 def estimated(chosen: Recipe) -> Memory:
-    model = build_model(chosen)
-    corpus = texts(400)
-    loss, collator = build_loss(chosen, model, corpus), build_collator(chosen, model)
-    return estimate_memory(chosen, model, loss, collator, corpus)
+    return estimate_memory(build(chosen, dataset(512)))
 
 
 def activations(found: Memory, chosen: Recipe) -> float:
@@ -76,11 +73,9 @@ def test_kept_bytes_are_what_the_backward_pass_needs() -> None:
 )
 def test_the_estimate_is_near_what_a_whole_batch_keeps(changes: dict, tiny_bert: Path) -> None:
     chosen = recipe(tiny_bert, **changes)
-    model = build_model(chosen)
-    corpus = texts(400)
-    loss, collator = build_loss(chosen, model, corpus), build_collator(chosen, model)
-    model.train()
-    weights = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+    setup = build(chosen, dataset(400))
+    parameters = setup.model.train().parameters()
+    weights = {parameter.untyped_storage().data_ptr() for parameter in parameters}
     saved: dict[int, int] = {}
 
     def keep(tensor: Tensor) -> Tensor:
@@ -89,14 +84,14 @@ def test_the_estimate_is_near_what_a_whole_batch_keeps(changes: dict, tiny_bert:
             saved[storage.data_ptr()] = storage.nbytes()
         return tensor
 
-    batch = [{"text": text} for text in corpus[: chosen.batch_size]]
+    batch = [{"text": text} for text in setup.texts[: chosen.batch_size]]
     with (
         torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor),
         memory.precision(chosen, CPU),
     ):
-        value = loss(columns_of(collator(batch), CPU))
+        value = setup.loss(setup.columns(batch))
     assert value.requires_grad
-    found = estimate_memory(chosen, model, loss, collator, corpus)
+    found = estimate_memory(setup)
     assert activations(found, chosen) == pytest.approx(sum(saved.values()), rel=0.25)
 
 
@@ -123,12 +118,11 @@ def test_memory_grows_with_the_batch_and_not_with_the_cache(tiny_bert: Path) -> 
 
 def test_estimating_changes_nothing(tiny_bert: Path) -> None:
     chosen = recipe(tiny_bert, start_step=1, masked_lm_weight=0.1)
-    model = build_model(chosen)
-    loss, collator = build_loss(chosen, model, texts(99)), build_collator(chosen, model)
-    model.eval()
+    setup = build(chosen, dataset(99))
+    model, loss = setup.model.eval(), setup.loss
     before = {key: value.clone() for key, value in model.state_dict().items()}
     state = torch.get_rng_state()
-    estimate_memory(chosen, model, loss, collator, texts(99))
+    estimate_memory(setup)
     assert torch.equal(torch.get_rng_state(), state)
     (part,) = loss.parts.values()
     assert (part.step, part.started_at, loss.components) == (0, None, {})
@@ -194,9 +188,8 @@ def test_a_run_that_does_not_fit_writes_nothing(
     tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory, "free_bytes", lambda device: 1000)
-    corpus = Dataset.from_dict({"text": texts(100)})
     with pytest.raises(UserError, match="GiB of memory, and 0.0 GiB are free"):
-        train(recipe(tiny_bert), corpus, Scripted([0.5]), RunFolder(tmp_path / "run"))
+        train(recipe(tiny_bert), dataset(100), Scripted([0.5]), RunFolder(tmp_path / "run"))
     assert not (tmp_path / "run").exists()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ from clusterns.encoder.training_modules import (
 from clusterns.errors import UserError
 from clusterns.files import atomic_folder, recover_folder
 from clusterns.losses.contrastive import ContrastiveLoss
-from clusterns.losses.features import columns_of
+from clusterns.losses.features import Features, columns_of
 from clusterns.losses.masked_lm import MaskedLanguageModelling
 from clusterns.methods.method import Context, Method
 from clusterns.methods.recipe import PartSettings
@@ -49,6 +49,46 @@ from clusterns.views.view import View
 
 # On a CPU, larger mini-batches gain nothing and pad more.
 CPU_MINI_BATCH = 64
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a run consists of."""
+
+    recipe: Recipe
+    model: SentenceTransformer
+    rows: Dataset
+    """What the collator reads: ``text``, or two texts."""
+    texts: Sequence[str]
+    """The sentences; of rows of two texts, the first ones."""
+    collator: ViewCollator
+    loss: ContrastiveLoss
+
+    def rebuild(self, recipe: Recipe | None = None, fit: Path | None = None) -> Setup:
+        """The same model and text with the collator and the loss of another recipe or fit."""
+        recipe = recipe or self.recipe
+        collator = build_collator(recipe, self.model, fit)
+        loss = build_loss(recipe, self.model, self.texts, fit)
+        return replace(self, recipe=recipe, collator=collator, loss=loss)
+
+    def columns(self, rows: list[dict[str, Any]]) -> list[Features]:
+        """The tokenized views of some rows, as the trainer hands them to the loss."""
+        return columns_of(self.collator(rows), self.model.device)
+
+
+def build(recipe: Recipe, dataset: Dataset, fit: Path | None = None) -> Setup:
+    """Build everything that a run needs.
+
+    Args:
+        recipe: all settings.
+        dataset: the training sentences.
+        fit: the folder that :func:`fit_once` wrote.
+    """
+    model = build_model(recipe)
+    rows, texts = training_rows(recipe, dataset), texts_of(dataset)
+    check_batches(recipe, len(rows), "sentences" if len(rows) == len(texts) else "pairs")
+    collator, loss = build_collator(recipe, model, fit), build_loss(recipe, model, texts, fit)
+    return Setup(recipe, model, rows, texts, collator, loss)
 
 
 def build_model(recipe: Recipe) -> SentenceTransformer:

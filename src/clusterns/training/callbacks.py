@@ -1,4 +1,4 @@
-"""Callbacks of the trainer: one idea each."""
+"""Callbacks of the trainer, and its sampler."""
 
 from __future__ import annotations
 
@@ -25,19 +25,21 @@ from clusterns.training.processes import any_process
 from clusterns.training.trainer import ContrastiveTrainer
 
 
-class Metrics(TrainerCallback):
-    """Writes each log line as a line of JSON."""
+class History(TrainerCallback):
+    """Writes each log line as a line of JSON, and lets the base compete for the best model."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, base_score: float) -> None:
         self.path = path
+        self.base_score = base_score
 
     def on_train_begin(self, args: Args, state: State, control: Control, **kwargs: Any) -> None:
-        """On a resume, forget the lines that the run will write again."""
+        """Set the first score to beat; on a resume, forget the lines that the run will write again."""
+        if state.global_step == 0:
+            state.best_metric = self.base_score
         if state.is_world_process_zero:
             base = [line for line in read_metrics(self.path) if line["step"] == 0]
-            lines = [*base, *state.log_history]
             with atomic_file(self.path) as temporary:
-                temporary.write_text("".join(map(_json_line, lines)), "utf-8")
+                temporary.write_text("".join(map(_json_line, [*base, *state.log_history])), "utf-8")
 
     def on_log(
         self, args: Args, state: State, control: Control, logs: Any = None, **kwargs: Any
@@ -57,49 +59,20 @@ def _json_line(values: dict[str, Any]) -> str:
     return json.dumps({"step": values["step"], **values}) + "\n"
 
 
-class Baseline(TrainerCallback):
-    """Lets the base compete for the best model."""
-
-    def __init__(self, score: float) -> None:
-        self.score = score
-
-    def on_train_begin(self, args: Args, state: State, control: Control, **kwargs: Any) -> None:
-        """The first score to beat is that of step 0."""
-        if state.global_step == 0:
-            state.best_metric = self.score
-
-
-class Epochs(TrainerCallback):
-    """Tells the collator the epoch, which random views depend on."""
+class Steps(TrainerCallback):
+    """What happens around a step: random views of its epoch before it, checks and events after it."""
 
     def __init__(self, trainer: ContrastiveTrainer) -> None:
-        self.collator = trainer.data_collator
+        self.trainer = trainer
 
     def on_epoch_begin(self, args: Args, state: State, control: Control, **kwargs: Any) -> None:
-        """Draw other crops in each epoch."""
-        self.collator.epoch = int(state.epoch or 0)
-
-
-class Guard(TrainerCallback):
-    """Stops the run before anything that is not a finite number is logged, validated or saved."""
-
-    def __init__(self, trainer: ContrastiveTrainer) -> None:
-        self.trainer = trainer
+        """Tell the collator the epoch, which random views depend on."""
+        self.trainer.data_collator.epoch = int(state.epoch or 0)
 
     def on_step_end(self, args: Args, state: State, control: Control, **kwargs: Any) -> None:
-        """Check whenever something is about to be written."""
+        """Stop before NaN is logged, validated or saved; log the events of the loss ("clustering starts")."""
         if control.should_log or control.should_evaluate or control.should_save:
             self.trainer.check_finite()
-
-
-class Events(TrainerCallback):
-    """Logs the events of the loss ("clustering starts")."""
-
-    def __init__(self, trainer: ContrastiveTrainer) -> None:
-        self.trainer = trainer
-
-    def on_step_end(self, args: Args, state: State, control: Control, **kwargs: Any) -> None:
-        """Log what happened in the step."""
         should_log = control.should_log
         for event in self.trainer.loss.pop_events():
             self.trainer.log({"event": event})  # type: ignore[dict-item]

@@ -81,31 +81,14 @@ def write_card(
             base_model=repo if on_hub else None,
             library_name="sentence-transformers",
             pipeline_tag="sentence-similarity",
-            tags=[
-                "sentence-transformers",
-                "sentence-similarity",
-                "feature-extraction",
-                "clusterns",
-            ],
+            tags=["sentence-transformers", "sentence-similarity", "feature-extraction", "clusterns"],
         ),
         template_str=(files("clusterns.training") / "card.md").read_text("utf-8"),
-        title=model.model_card_data.model_name or f"{repo} {how}",
         base=f"[{repo}](https://huggingface.co/{repo})" if on_hub else f"`{repo}`",
-        revision=revision,
-        how=how,
-        purpose=purpose,
-        sentences=record.get("corpus", {}).get("training"),
-        dimensions=model.get_embedding_dimension(),
-        max_length=model.max_seq_length,
-        result=result,
-        place=PLACEHOLDER,
-        prompts={name: text for name, text in model.prompts.items() if text},
-        default_prompt=model.default_prompt_name,
+        title=model.model_card_data.model_name or f"{repo} {how}", revision=revision, how=how,
+        purpose=purpose, place=PLACEHOLDER, model=model, result=result, record=record, loss=loss,
         settings=yaml.safe_dump({**shown, "base": repo}, sort_keys=False, allow_unicode=True),
-        versions=record["versions"],
-        modules=str(model),
-        loss=loss,
-    )
+    )  # fmt: skip
     (folder / "README.md").write_text(str(card), "utf-8")
 
 

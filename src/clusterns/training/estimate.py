@@ -10,15 +10,8 @@ import torch
 from datasets import Dataset
 
 from clusterns.errors import UserError
-from clusterns.losses.features import columns_of
 from clusterns.methods.registry import get_method
-from clusterns.training.build import (
-    build_collator,
-    build_loss,
-    build_model,
-    texts_of,
-    training_rows,
-)
+from clusterns.training.build import build
 from clusterns.training.memory import (
     Memory,
     estimate_memory,
@@ -82,36 +75,32 @@ def estimate(recipe: Recipe, dataset: Dataset) -> Estimate:
     """Measure a few steps with a learning rate of 0."""
     if not get_method(recipe.method).trains:
         raise UserError(f"method {recipe.method} does not train, so there is nothing to estimate.")
-    model = build_model(recipe)
-    texts = texts_of(dataset)
-    loss = build_loss(recipe, model, texts)
-    collator = build_collator(recipe, model)
-    memory = estimate_memory(recipe, model, loss, collator, texts)
+    setup = build(recipe, dataset)
+    memory = estimate_memory(setup)
     if not memory.fits_cached:
         raise UserError(shortage(recipe, memory))
     if not memory.fits:
-        cached = recipe.model_copy(update={"gradient_cache": True})
-        loss = build_loss(cached, model, texts)
-    model.train()
+        setup = setup.rebuild(recipe.model_copy(update={"gradient_cache": True}))
+    model = setup.model.train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.0)
-    times, all_rows = [], training_rows(recipe, dataset)
+    times: list[float] = []
     share = recipe.batch_size // processes().num_processes
     for batch in range(TRIAL_BATCHES):
-        first = batch * recipe.batch_size % max(1, len(all_rows) - recipe.batch_size)
+        first = batch * recipe.batch_size % max(1, len(setup.rows) - recipe.batch_size)
         first += share * processes().process_index
-        rows = list(all_rows.select(range(first, first + share)))
+        rows = list(setup.rows.select(range(first, first + share)))
         start = _now()
         with memory_errors(recipe):
-            columns = columns_of(collator(rows), model.device)
+            columns = setup.columns(rows)
             with precision(recipe, model.device):
-                value = loss(columns)
+                value = setup.loss(columns)
             value.backward()
             optimizer.step()
         optimizer.zero_grad()
         times.append(_now() - start)
     return Estimate(
         recipe=recipe,
-        steps=planned_steps(recipe, len(all_rows)),
+        steps=planned_steps(recipe, len(setup.rows)),
         # The first batch includes the warm-up.
         seconds_per_step=statistics.median(times[1:]),
         memory=memory,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,12 +18,10 @@ from torch import Tensor
 from clusterns.console import log
 from clusterns.encoder.training_modules import preserve_rng_state
 from clusterns.errors import UserError, is_out_of_memory
-from clusterns.losses.contrastive import ContrastiveLoss
-from clusterns.losses.features import columns_of
 from clusterns.losses.part import max_elements
+from clusterns.training.build import Setup
 from clusterns.training.processes import processes
 from clusterns.training.recipe import Recipe
-from clusterns.views.collator import ViewCollator
 
 SAMPLE = 512  # sentences to tokenize at most: the longest ones decide
 TRIAL_ROWS = 8  # few, since the trial must fit itself
@@ -60,21 +58,16 @@ class Memory:
         return self.free is None or self.cached <= self.free
 
 
-def estimate_memory(
-    recipe: Recipe,
-    model: SentenceTransformer,
-    loss: ContrastiveLoss,
-    collator: ViewCollator,
-    texts: Sequence[str],
-) -> Memory:
+def estimate_memory(setup: Setup) -> Memory:
     """Measure what a few rows keep for the backward pass, and scale it to the batch.
 
     Weights, centroids and random states stay as they are.
     """
+    recipe, model, loss, texts = setup.recipe, setup.model, setup.loss, setup.texts
     sentences = recipe.batch_size // processes().num_processes
     count = min(sentences, SAMPLE, len(texts))
     rows = range(0, len(texts), len(texts) // count)[:count]
-    columns = columns_of(collator([{"text": texts[row]} for row in rows]), model.device)
+    columns = setup.columns([{"text": texts[row]} for row in rows])
     was_training = model.training
     model.train()
     with preserve_rng_state(model.device), precision(recipe, model.device):

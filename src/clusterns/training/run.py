@@ -6,7 +6,6 @@ import math
 import shutil
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from datasets import Dataset
@@ -31,27 +30,16 @@ from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.methods.registry import get_method
 from clusterns.record import make_record
 from clusterns.training.build import (
-    build_collator,
+    Setup,
+    build,
     build_context,
-    build_loss,
     build_model,
     check_batches,
     fit_once,
     has_fit,
     texts_of,
-    training_rows,
 )
-from clusterns.training.callbacks import (
-    Baseline,
-    Epochs,
-    Events,
-    Guard,
-    Interrupt,
-    Metrics,
-    Order,
-    Progress,
-    write_metrics,
-)
+from clusterns.training.callbacks import History, Interrupt, Order, Progress, Steps, write_metrics
 from clusterns.training.card import write_run_card
 from clusterns.training.checkpoints import (
     is_over,
@@ -66,7 +54,6 @@ from clusterns.training.memory import check_memory, estimate_memory, memory_erro
 from clusterns.training.processes import check_launcher, first_process_does, processes
 from clusterns.training.recipe import Recipe
 from clusterns.training.trainer import ContrastiveTrainer, training_arguments
-from clusterns.views.collator import ViewCollator
 
 
 def train(
@@ -119,24 +106,17 @@ class _Run:
         """The run of a method that trains."""
         recipe, folder = self.recipe, self.folder
         args = training_arguments(recipe, folder, self.metric)
-        model = build_model(recipe)
-        rows, texts = training_rows(recipe, self.dataset), texts_of(self.dataset)
-        check_batches(recipe, len(rows), "sentences" if len(rows) == len(texts) else "pairs")
-
-        def build(fit: Path | None) -> tuple[ViewCollator, ContrastiveLoss]:
-            return build_collator(recipe, model, fit), build_loss(recipe, model, texts, fit)
-
         fit = folder.fit if self.resume and folder.fit.is_dir() else None
-        collator, loss = build(fit)
-        memory = estimate_memory(recipe, model, loss, collator, texts)
-        first_process_does(lambda: check_memory(recipe, memory, model.device))
+        setup = build(recipe, self.dataset, fit)
+        memory = estimate_memory(setup)
+        first_process_does(lambda: check_memory(recipe, memory, setup.model.device))
         first_process_does(self.begin)
-        first_process_does(lambda: self.score_base(model))
+        first_process_does(lambda: self.score_base(setup.model))
         if fit is None and has_fit(recipe):
+            model, texts = setup.model, setup.texts
             first_process_does(lambda: fit_once(recipe, model, texts, folder.fit, quiet=self.quiet))
-            collator, loss = build(folder.fit)
-        state = self.train_steps(args, model, rows, collator, loss)
-        return self.finish(model, loss, state)
+            setup = setup.rebuild(fit=folder.fit)
+        return self.finish(setup, self.train_steps(args, setup))
 
     def begin(self) -> None:
         """Start the run, or make sure that it is the same one and clear what a kill left behind."""
@@ -162,16 +142,13 @@ class _Run:
     def train_steps(
         self,
         args: SentenceTransformerTrainingArguments,
-        model: SentenceTransformer,
-        rows: Dataset,
-        collator: ViewCollator,
-        loss: ContrastiveLoss,
+        setup: Setup,
     ) -> TrainerState:
         """Train from the start or the last checkpoint; returns the trainer's state at the end."""
-        recipe, folder = self.recipe, self.folder
+        recipe, folder, model = self.recipe, self.folder, setup.model
         checkpoint = last_checkpoint(folder.checkpoints) if self.resume else None
         if checkpoint is not None:
-            load_loss(loss, checkpoint)
+            load_loss(setup.loss, checkpoint)
             log(f"Resuming from {checkpoint.name}.")
         interrupt = Interrupt()
         # The trainer adds the user's sentences to a model card without examples.
@@ -179,13 +156,12 @@ class _Run:
         trainer = ContrastiveTrainer(
             model=model,
             args=args,
-            train_dataset=rows,
-            loss=loss,
+            train_dataset=setup.rows,
+            loss=setup.loss,
             evaluator=self.evaluator,
-            data_collator=collator,
+            data_collator=setup.collator,
             callbacks=[
-                Metrics(folder.metrics_file),
-                Baseline(folder.record["base_score"]),
+                History(folder.metrics_file, folder.record["base_score"]),
                 Order(),
                 interrupt,
             ],
@@ -194,8 +170,7 @@ class _Run:
         set_seed((recipe.seed + processes().process_index) % 2**32)
         trainer.remove_callback(PrinterCallback)
         trainer.remove_callback(ProgressCallback)
-        for callback in (Guard, Events, Epochs):
-            trainer.add_callback(callback(trainer))
+        trainer.add_callback(Steps(trainer))
         patience = 0 if recipe.keeps_last_step else recipe.patience
         if patience:
             trainer.add_callback(EarlyStoppingCallback(patience))
@@ -209,10 +184,9 @@ class _Run:
             raise Interrupted(f"stopped at step {trainer.state.global_step}, which is saved")
         return trainer.state
 
-    def finish(
-        self, model: SentenceTransformer, loss: ContrastiveLoss, state: TrainerState
-    ) -> RunResult:
+    def finish(self, setup: Setup, state: TrainerState) -> RunResult:
         """Save the final model without its training modules, and the results, in the first process."""
+        model, loss = setup.model, setup.loss
         facts = loss.summary()
         metric = self.folder.record["metric"]
         score, step = state.best_metric or 0.0, state.best_global_step or 0
