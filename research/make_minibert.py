@@ -1,7 +1,7 @@
 """Make minibert: a masked language model from a file of sentences, from nothing or from weights.
 
-    python scripts/make_minibert.py sentences.txt work/ --steps 6500
-    python scripts/make_minibert.py sentences.txt work/ --from minibert/ --steps 4000 --decay 1500
+    python research/make_minibert.py sentences.txt work/ --steps 6500
+    python research/make_minibert.py sentences.txt work/ --from minibert/ --steps 4000 --decay 1500
 
 Meant to run for hours behind other work: it lowers its own priority, waits passively and can be killed
 at any moment; the same command goes on exactly from the last state. The learning rate warms up, stays,

@@ -1,7 +1,7 @@
 """Which base is the better start: two fixed runs with crops, over seeds.
 
-    python scripts/compare_bases.py sentences.txt runs/base --base minibert-1=minibert
-    python scripts/compare_bases.py sentences.txt runs/base --base minibert-2=work/minibert-2
+    python research/compare_bases.py sentences.txt runs/base --base minibert-1=minibert
+    python research/compare_bases.py sentences.txt runs/base --base minibert-2=work/minibert-2
 
 Runs one after the other; a run that was stopped goes on, and a finished one is left alone. Scored on STS-B
 dev (CLUSTERNS_DATA) before and at the end only, so that nothing is chosen on it. Every finished run is kept
@@ -80,7 +80,7 @@ def write_table() -> None:
     lines = [
         f"# STS-B dev after {STEPS} steps, from every base",
         "",
-        "Spearman x 100 by seed. Written by `scripts/compare_bases.py`. The seed chooses the sentences and their",
+        "Spearman x 100 by seed. Written by `research/compare_bases.py`. The seed chooses the sentences and their",
         "crops: bases are compared on the seeds that both have.",
         "",
         f"| base | untrained | {' | '.join(METHODS)} |",

@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "scripts"))
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1]))
     import compare_bases
 
     monkeypatch.setattr(compare_bases, "RESULTS", tmp_path)

@@ -1,7 +1,7 @@
 """Adapt a good model to real domains, and what a user would do instead, on the same lines.
 
-    CLUSTERNS_DATA=... python scripts/adapt_runs.py MODEL runs/adapt --seeds 1 2 3
-    CLUSTERNS_DATA=... python scripts/adapt_runs.py MODEL runs/adapt --methods simcse crops clusterns tsdae gist
+    CLUSTERNS_DATA=... python research/adapt_runs.py MODEL runs/adapt --seeds 1 2 3
+    CLUSTERNS_DATA=... python research/adapt_runs.py MODEL runs/adapt --methods simcse crops clusterns tsdae gist
 
 A cell is a domain, a method and a seed; one that has a record is left alone, so a stopped script goes on. Half
 of the lines of a domain, at most LINES, are learned from; at most LINES others are judged on, other lines for each

@@ -1,6 +1,6 @@
 """Keep the record of a run under results/: recipe, versions, metrics, results. No weights, no paths.
 
-python scripts/record_run.py runs/mine wikipedia/simcse-dropout
+python research/record_run.py runs/mine wikipedia/simcse-dropout
 """
 
 from __future__ import annotations

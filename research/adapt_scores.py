@@ -1,6 +1,6 @@
 """Is there a score without labels that says how far to adapt a model for topics? Candidates, on every domain.
 
-    CLUSTERNS_DATA=... python scripts/adapt_scores.py MODEL
+    CLUSTERNS_DATA=... python research/adapt_scores.py MODEL
 
 A *way* leads from the vectors of the start to others: to those of `clusterns adapt`, or to some that are meant to harm.
 At all shares of each way, every candidate scores the vectors of 300 lines that nothing was learned from, as many as

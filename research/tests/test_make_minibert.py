@@ -23,7 +23,7 @@ SENTENCES = [
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+    monkeypatch.syspath_prepend(str(ROOT / "research"))
     import make_minibert
 
     monkeypatch.setattr(make_minibert.os, "nice", lambda increment: 0)

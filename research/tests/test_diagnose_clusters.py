@@ -13,7 +13,7 @@ import torch
 from clusterns.losses.clusterns import Clustering
 from clusterns.methods.clusterns import ClusteringSettings
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "diagnose_clusters.py"
+SCRIPT = Path(__file__).parents[1] / "diagnose_clusters.py"
 
 
 @pytest.fixture(scope="module")

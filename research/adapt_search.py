@@ -1,6 +1,6 @@
 """Adapt a good model for search in three collections with judged queries: does it find more by embeddings alone?
 
-    CLUSTERNS_DATA=... python scripts/adapt_search.py MODEL runs/search
+    CLUSTERNS_DATA=... python research/adapt_search.py MODEL runs/search
 
 Each collection is adapted to as a user would: a table of documents with and without their titles, no query seen.
 nDCG@10 and recall@100 over all queries, before and after, with the 95 % interval of the gain; STS-B test beside them.

@@ -1,6 +1,6 @@
 """What ClusterNS's clusters are worth, on sentences whose classes are known: DBpedia's.
 
-    python scripts/diagnose_clusters.py
+    python research/diagnose_clusters.py
 
 Trains from minibert in the lab's small budget, once for each setting below, and looks at labelled sentences
 that it does not train on, in batches as in training: do clusters follow the classes, are false negatives of
@@ -154,7 +154,7 @@ def main() -> None:
         recipe = load_recipe("default", {**CROPS, **changes})
         record["settings"][name] = {"changes": changes, **diagnose(recipe, texts, labelled)}
         record |= {
-            "command": "python scripts/diagnose_clusters.py",
+            "command": "python research/diagnose_clusters.py",
             "seed": SEED,
             "versions": make_record()["versions"],
         }
