@@ -180,7 +180,8 @@ def reference() -> dict[str, Any]:
 NUMBERS: dict[str, Callable[[], dict[str, Any]]] = {
     "quickstart": quickstart, "systems": systems, "speed": speed, "shares": shares,
     "adapt": lambda: adaptations(FIRST), "second": lambda: adaptations(SECOND),
-    "candidates": candidates, "rivals": rivals, "guarded": guarded, "search": search, "tracking": tracking, "memory": memory,
+    "candidates": candidates, "rivals": rivals, "guarded": guarded, "search": search,
+    "tracking": tracking, "memory": memory,
     "estimate": estimate, "settings": settings, "reference": reference,
 }  # fmt: skip
 PAGES = {"settings": "docs/settings.md", "reference": "results/reference/README.md"}
