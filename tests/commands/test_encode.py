@@ -147,7 +147,7 @@ def test_prompt_and_first_numbers_reach_the_vectors(
     expected = plain.encode([f"a title: {text}" for text in TEXTS])[:, :5]
     table = pq.read_table(tmp_path / "o" / "shard-00000.parquet")
     np.testing.assert_allclose(table["embedding"].to_pylist(), expected, atol=1e-5)
-    assert table.column_names == ["id", "embedding"]
+    assert table.column_names == ["id", "source", "line", "embedding"]
 
 
 @pytest.fixture
@@ -169,8 +169,8 @@ def test_the_function_writes_what_the_model_gives(
     np.testing.assert_allclose(table["embedding"].to_pylist(), expected, atol=1e-5)
     manifest = json.loads((place / "vectors" / "manifest.json").read_text())
     assert manifest["model"]["loading"] == {"pooling": "mean", "dtype": "float32"}
-    encode(tiny_bert, "corpus.txt", "other", pooling="mean")
-    assert "shard-00000.parquet: 4 texts" in capfd.readouterr().err
+    encode(tiny_bert, "corpus.txt", "other", pooling="mean", precision="int8")
+    assert "Finding the range of int8" in capfd.readouterr().err
 
 
 def test_the_function_takes_several_files_and_is_shared(place: Path, tiny_bert: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from clusterns import encode, search, similar, topics
 from clusterns.encoder.load import load_model
+from clusterns.errors import UserError
 from tests.helpers.commands import Ran, run_cli
 
 Run = Callable[..., Ran]
@@ -50,8 +51,10 @@ def test_json_for_programs(run: Run, finished: Path) -> None:
     code, out, _ = run("search", finished, "a river", "--top", 2, "--json", "--quiet")
     assert code == 0
     best, second = json.loads(out)
+    place = {"source": str(finished.parent / "trained.txt"), "line": 1, "heading": None}
     assert best == {"score": 1, "row": 0, "text": "a river", "name": None, "also": [],
-                    "cosine": pytest.approx(1, abs=1e-5), "words": ["river"]}  # fmt: skip
+                    "cosine": pytest.approx(1, abs=1e-5), "words": ["river"], "columns": {},
+                    "before": [], "after": [], **place}  # fmt: skip
     assert second["score"] <= best["score"]
 
 
@@ -133,10 +136,84 @@ def test_all_commands_share_the_embeddings_of_a_text(
 def test_paragraphs_are_split_into_sentences(tiny_bert: Path, tmp_path: Path, cache: Path) -> None:
     (tmp_path / "a.txt").write_text("A river. The town sleeps! Music and song.\n\nA last one.\n")
     hits = search(
-        tiny_bert, "The town sleeps!", tmp_path / "a.txt", pooling="mean", split_sentences=True
+        tiny_bert, "The town sleeps!", tmp_path / "a.txt", pooling="mean", unit="sentence"
     )
     assert (hits[0].text, hits[0].row) == ("The town sleeps!", 0)
     assert len(hits) == 4
+
+
+def test_results_say_where_they_are_from(
+    run: Run, tiny_bert: Path, tmp_path: Path, cache: Path
+) -> None:
+    rows = [
+        f"{text},{year},note {year}"
+        for text, year in zip(TEXTS, (1999, 2001, 1999, 2003), strict=True)
+    ]
+    (tmp_path / "a.csv").write_text("text,year,note\n" + "\n".join(rows) + "\n")
+    options: dict[str, Any] = {"pooling": "mean", "quiet": True, "keep": ["note"]}
+    hit, *_ = search(tiny_bert, "song", tmp_path / "a.csv", context=1, **options)
+    assert (hit.text, hit.source, hit.line) == (TEXTS[2], str(tmp_path / "a.csv"), 3)
+    assert (hit.columns, hit.before, hit.after) == (
+        {"note": "note 1999"}, (TEXTS[1],), (TEXTS[3],),
+    )  # fmt: skip
+    hits = search(tiny_bert, "town", tmp_path / "a.csv", where={"year": "1999"}, **options)
+    assert {hit.text for hit in hits} == {TEXTS[0], TEXTS[2]}
+    both = [
+        "--where",
+        "year=1999",
+        "--where",
+        "year=2003",
+        "--where",
+        f"source={tmp_path / 'a.csv'}",
+    ]
+    code, out, err = run(
+        "search", tiny_bert, "a town", tmp_path / "a.csv", "--pooling", "mean", *both
+    )
+    assert code == 0, err
+    assert "a.csv row 3" in out
+    assert "year: 2003" in out
+    assert TEXTS[1] not in out
+    code, _, err = run(
+        "search", tiny_bert, "a", tmp_path / "a.csv", "--pooling", "mean", "--where", "1999"
+    )
+    assert (code, "write COLUMN=VALUE" in err) == (2, True)
+
+
+def test_kept_columns_of_encoded_text(run: Run, tiny_bert: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("text,year\na river,1999\na town,2001\na river,2001\n")
+    encode(
+        tiny_bert, tmp_path / "a.csv", tmp_path / "v", pooling="mean", keep=("year",), quiet=True
+    )
+    hits = search(tiny_bert, "river", tmp_path / "v", where={"year": "2001"}, quiet=True)
+    assert [(hit.text, hit.line, hit.columns) for hit in hits] == [
+        ("a river", 3, {"year": "2001"}), ("a town", 2, {"year": "2001"}),
+    ]  # fmt: skip
+    with pytest.raises(
+        UserError, match="--where month: there is no such column; the columns are year, source"
+    ):
+        search(tiny_bert, "river", tmp_path / "v", where={"month": "5"}, quiet=True)
+
+
+def test_many_queries_are_answered_as_json_lines(run: Run, tiny_bert: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("\n".join(TEXTS))
+    (tmp_path / "q.txt").write_text("river\n\nxyz\n")
+    code, out, err = run("search", tiny_bert, tmp_path / "a.txt", "--queries", tmp_path / "q.txt",
+                         "--pooling", "mean", "--by", "words")  # fmt: skip
+    assert code == 0, err
+    first, second = map(json.loads, out.splitlines())
+    assert (first["query"], [hit["text"] for hit in first["hits"]]) == ("river", ["a river"])
+    assert second == {"query": "xyz", "hits": []}
+
+
+def test_passages_of_wrapped_text_with_their_headings(
+    run: Run, tiny_bert: Path, tmp_path: Path
+) -> None:
+    line = "The river runs through the old town, where many people work and live all year.\n"
+    (tmp_path / "a.md").write_text(f"# Rivers\n\n{line * 3}\n## Songs\n\n{line.upper()}")
+    code, out, err = run("search", tiny_bert, "songs", tmp_path / "a.md", "--pooling", "mean")
+    assert code == 0, err
+    assert "a.md:7" in out
+    assert "# Songs" in out
 
 
 @pytest.mark.parametrize("function", [similar, topics])

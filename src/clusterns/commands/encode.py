@@ -12,7 +12,7 @@ from annotated_types import Ge
 from pydantic import Field
 
 from clusterns.commands.options import Devices, EncoderOptions, OutputFolder, Texts, as_list
-from clusterns.commands.request import Cli, function
+from clusterns.commands.request import Cli, function, same_as
 from clusterns.commands.workers import WorkerOptions, program
 from clusterns.console import log, stdout
 from clusterns.data.sources import check_sources
@@ -44,6 +44,9 @@ class EncodeRequest(EncodeSettings, EncoderOptions):
     that of the empty text."""
     output: OutputFolder = Field(kw_only=False)
     """Folder to write. Finished shards in it are kept; shards of another model, corpus or setting are refused."""
+    keep: Annotated[tuple[str, ...], Cli(list[str], metavar="COLUMN")] = same_as(
+        EncodeSettings, "keep", ()
+    )
     shard: Annotated[str, Cli(metavar="I/N")] = "0/1"
     """Which shards to encode, to divide the work by hand: shard I, I+N, I+2N, ..., for I from 0 to N-1."""
     batch_size: Annotated[int, Ge(1)] = 32

@@ -11,11 +11,11 @@ from annotated_types import Ge, Le
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, model_validator
 
 from clusterns.commands.request import Cli, Request, same_as
-from clusterns.data.settings import CorpusSettings
+from clusterns.data.settings import CorpusSettings, Unit
 from clusterns.encoder.locate import with_revision
 from clusterns.errors import UserError
 from clusterns.settings import parse_value
-from clusterns.vectors.settings import Loading, check_device_name
+from clusterns.vectors.settings import EncodeSettings, Loading, check_device_name
 
 if TYPE_CHECKING:
     from clusterns.explorer.corpus import EmbeddedCorpus
@@ -51,6 +51,19 @@ def parse_pairs(option: str, read: Callable[[str], Any] = parse_value) -> Callab
         return pairs
 
     return parse
+
+
+def parse_conditions(value: Any) -> dict[str, list[str]]:
+    """The values that a row may have, by column, from ``COLUMN=VALUE`` texts or a mapping."""
+    conditions: dict[str, list[str]] = {}
+    pairs = (
+        value.items() if isinstance(value, Mapping) else [str(v).partition("=")[::2] for v in value]
+    )
+    for name, values in pairs:
+        if not name or (not isinstance(value, Mapping) and not values):
+            raise UserError("--where: write COLUMN=VALUE.")
+        conditions.setdefault(name, []).extend(as_list(values))
+    return conditions
 
 
 def _check_device(name: str | None) -> str | None:
@@ -157,7 +170,7 @@ class ModelOptions(EncoderOptions):
 class CorpusOptions(ModelOptions, TextOptions):
     """How a corpus is read and encoded."""
 
-    split_sentences: bool = same_as(CorpusSettings, "split_sentences", False)
+    unit: Unit = same_as(EncodeSettings, "unit", "row")
     batch_size: Annotated[int, Ge(1)] = 32
     """Batch size."""
 
@@ -167,6 +180,5 @@ class CorpusOptions(ModelOptions, TextOptions):
 
         return open_corpus(
             str(self.model), corpus, self.loading, column=self.column,
-            split_sentences=self.split_sentences, device=self.device, batch_size=self.batch_size,
-            **more,
+            unit=self.unit, device=self.device, batch_size=self.batch_size, **more,
         )  # fmt: skip

@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 from annotated_types import Ge
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from clusterns.adaptation.settings import search_advice
-from clusterns.commands.options import CorpusOptions, Json, OptionalTexts, as_list
-from clusterns.commands.request import Cli, function
+from clusterns.commands.options import (
+    CorpusOptions,
+    Json,
+    OptionalPath,
+    OptionalTexts,
+    as_list,
+    parse_conditions,
+)
+from clusterns.commands.request import Cli, function, same_as
 from clusterns.console import log, print_json, stdout
+from clusterns.data.settings import Unit
 from clusterns.errors import UserError
-from clusterns.vectors.settings import By
+from clusterns.vectors.settings import By, EncodeSettings
 
 if TYPE_CHECKING:
     from clusterns.vectors.index import Hit
+
+
+PLACES = ("source", "heading")  # columns that every text has
 
 
 class SearchRequest(CorpusOptions):
@@ -33,33 +47,88 @@ class SearchRequest(CorpusOptions):
     ```
     """
 
-    query: Annotated[str, Cli(argument=True)] = Field(kw_only=False)
+    query: Annotated[str | None, Cli(argument=True)] = Field(default=None, kw_only=False)
     """What to look for."""
     corpus: OptionalTexts = Field(default=(), kw_only=False)
+    unit: Unit = same_as(EncodeSettings, "unit", "passage")
     top: Annotated[int, Ge(1)] = 10
     """Number of results."""
     by: By = "both"
     """What to compare. vectors: the meaning of query and text. words: their words, by BM25 over stems. both: the mean
     of the two scores."""
+    where: Annotated[
+        Mapping[str, Sequence[str]],
+        BeforeValidator(parse_conditions),
+        Cli(list[str], metavar="COLUMN=VALUE"),
+    ] = {}
+    """Search only the rows with this value in a column. May be repeated: for another column, both must match; for the
+    same one, either."""
+    keep: Annotated[tuple[str, ...], Cli(list[str], metavar="COLUMN")] = same_as(
+        EncodeSettings, "keep", ()
+    )
+    context: Annotated[int, Ge(0)] = 0
+    """Show this many texts before and after each result."""
+    queries: OptionalPath = None
+    """Search for every line of this file, and write a line of JSON for each. All arguments after MODEL are then
+    text."""
     language: str | None = None
     """Language of the words, such as german: decides stems and stop words. none: neither. Default: found from the
     text."""
     id_column: str | None = None
     """Column of ids to show with the text."""
 
+    @property
+    def asked(self) -> list[str]:
+        """What to look for: one query, or the lines of a file."""
+        if self.queries is None:
+            return [self.query or ""]
+        from clusterns.data.sources import readable
+
+        path = Path(self.queries)
+        with readable(path):
+            lines = path.read_text("utf-8-sig").splitlines()
+        return [line.strip() for line in lines if line.strip()]
+
     def run(self) -> list[Hit]:
-        """Open what is there, encode what is not, and search."""
+        """Open what is there, encode what is not, and search; the results of all queries, in their order."""
         from clusterns.explorer.corpus import check_corpus
 
-        if not self.query.strip():
+        queries = self.asked
+        if not queries or not all(query.strip() for query in queries):
             raise UserError("the query is empty.")
         corpus = as_list(self.corpus)
+        if self.queries is not None and self.query is not None:
+            corpus = [self.query, *corpus]
         check_corpus(str(self.model), corpus, self.pooling)
         if advice := search_advice(str(self.model), self.by):
             log(advice)
-        opened = self.open(corpus, id_column=self.id_column, needs_text=False)
+        keep = dict.fromkeys((*self.keep, *(n for n in self.where if n not in PLACES)))
+        opened = self.open(corpus, id_column=self.id_column, keep=(*keep,), needs_text=False)
         opened.index.language = self.language
-        return opened.hits(self.query, self.top, self.by)
+        found = opened.search_many(queries, self.top, self.by, self.where)
+        hits = [
+            replace(
+                opened.rows.locate(hit, self.where, self.context),
+                query=None if self.queries is None else query,
+            )
+            for query, hits in zip(queries, found, strict=True)
+            for hit in hits
+        ]
+        return hits if corpus else self._placed(hits)
+
+    def _placed(self, hits: list[Hit]) -> list[Hit]:
+        """The results with their places in the files that a run was trained on, if these still exist."""
+        from clusterns.explorer.texts import find_places
+        from clusterns.training.folder import RunFolder
+
+        reading = RunFolder(Path(self.model)).record["corpus"].get("reading") or {}
+        places = find_places([hit.text or "" for hit in hits], reading)
+        return [
+            replace(hit, source=place[0], line=place[1])
+            if (place := places.get(hit.text or ""))
+            else hit
+            for hit in hits
+        ]
 
 
 class SearchCommand(SearchRequest):
@@ -75,26 +144,63 @@ class SearchCommand(SearchRequest):
     A folder of embeddings:  clusterns search runs/first "came too late" vectors
 
     By words alone:          clusterns search runs/first "error 404" log.txt --by words
+
+    Some rows of a table:    clusterns search runs/first "came too late" reviews.csv --where lang=en
     """
 
     as_json: Json = False
 
     def show(self, result: list[Hit]) -> None:
-        """Print a table."""
-        if self.as_json:
-            print_json([asdict(hit) for hit in result])
-            return
-        from rich.table import Table
+        """Print a table, or JSON."""
+        if self.queries is not None:
+            found: dict[str, list[Hit]] = {query: [] for query in self.asked}
+            for hit in result:
+                found[hit.query or ""].append(hit)
+            for query, hits in found.items():
+                stdout.print(
+                    json.dumps({"query": query, "hits": [_as_json(h) for h in hits]}),
+                    soft_wrap=True,
+                )
+        elif self.as_json:
+            print_json([_as_json(hit) for hit in result])
+        else:
+            from rich.table import Table
 
-        named = any(hit.name is not None for hit in result)
-        table = Table("score", *(["name"] if named else []), "text", "why")
-        for hit in result:
-            text = f"row {hit.row + 1:,}" if hit.text is None else hit.text
-            more = f" and {len(hit.also):,} more" if hit.also else ""
-            name = [f"{hit.name or ''}{more}"] if named else []
-            cosine = [] if hit.cosine is None else [f"cosine {hit.cosine:.2f}"]
-            table.add_row(f"{hit.score:.3f}", *name, text, ", ".join([*cosine, *hit.words]))
-        stdout.print(table)
+            table = Table("score", "where", "text", "why")
+            for hit in result:
+                text = f"row {hit.row + 1:,}" if hit.text is None else hit.text
+                cosine = [] if hit.cosine is None else [f"cosine {hit.cosine:.2f}"]
+                table.add_row(
+                    f"{hit.score:.3f}",
+                    _place(hit),
+                    "\n".join([*hit.before, f"> {text}", *hit.after]) if self.context else text,
+                    ", ".join([*cosine, *hit.words]),
+                )
+            stdout.print(table)
+
+
+def _as_json(hit: Hit) -> dict[str, Any]:
+    values = asdict(hit)
+    del values["query"]
+    return values
+
+
+def _place(hit: Hit) -> str:
+    """Where a result is from: its id, file, line or row, heading and kept columns."""
+    from clusterns.data.kinds import file_format
+
+    parts = [hit.name] if hit.name else []
+    if hit.source is not None:
+        is_text = file_format(Path(hit.source)) == ".txt"
+        parts.append(f"{Path(hit.source).name}{':' if is_text else ' row '}{hit.line}")
+    elif not parts:
+        parts.append(f"row {hit.row + 1:,}")
+    if hit.also:
+        parts.append(f"and {len(hit.also):,} more")
+    if hit.heading:
+        parts.append(f"# {hit.heading}")
+    parts += [f"{name}: {value}" for name, value in hit.columns.items()]
+    return "\n".join(parts)
 
 
 search = function(SearchRequest)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from rich.tree import Tree
 
-    from clusterns.explorer.corpus import Texts
+    from clusterns.explorer.texts import Texts
     from clusterns.explorer.topics import Topics
 
 
@@ -83,7 +83,7 @@ class TopicsRequest(CorpusOptions):
 
     def run(self) -> TopicsOfRows:
         """Find the topics and write the files asked for."""
-        from clusterns.explorer.corpus import check_corpus, read_texts
+        from clusterns.explorer.corpus import check_corpus
         from clusterns.explorer.export import write_rows
 
         output, sentences = (
@@ -103,7 +103,9 @@ class TopicsRequest(CorpusOptions):
         topics = topics.merge_to(self.merge_to or len(topics.topics))
         found = TopicsOfRows(topics, opened.rows, topics.labels, topics.cosines)
         if assign:
-            new = read_texts(assign, Columns(self.column, unwrap=self.split_sentences))
+            from clusterns.explorer.texts import read_texts
+
+            new = read_texts(assign, Columns(self.column), unit=self.unit)
             embed = Embedder(opened.model, self.batch_size, progress=True)
             found = TopicsOfRows(topics, new, *topics.assign(embed(new.distinct)))
         if output is not None:

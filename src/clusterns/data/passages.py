@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice, pairwise
-from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -19,11 +18,12 @@ from clusterns.data.sentences import (
     Wrapping,
     paragraphs,
     split_sentences,
+    unwrap,
 )
+from clusterns.data.settings import Unit
 from clusterns.data.sources import FileSource, Source, readable
 from clusterns.errors import UserError
 
-Unit = Literal["row", "sentence", "passage"]
 MAX_WORDS = 180  # of a passage
 PLACE = {"source": pa.string(), "line": pa.int64(), "heading": pa.string()}
 RESERVED = ("id", "text", "embedding", *PLACE)
@@ -41,7 +41,9 @@ def located_rows(
     unit: Unit = "row",
     max_words: int = MAX_WORDS,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield batches with the columns text, id, those of ``PLACE``, and those that are kept.
+    """Yield batches with the columns text, id, number, those of ``PLACE``, and those that are kept.
+
+    ``number`` counts the rows over all sources from 1, ``line`` those of each source.
 
     Args:
         sources: what to read.
@@ -55,19 +57,35 @@ def located_rows(
     for name in columns.keep:
         if name in RESERVED:
             raise UserError(f"--keep {name}: this name is taken. Rename the column.")
+    offset = 0
     for source in sources:
-        if isinstance(source, FileSource) and unit == "passage" and source.is_plain(columns):
-            yield from _passages_of_file(source, columns, advance, max_words)
-            continue
-        done = 0
-        for batch in source.rows(columns._replace(unwrap=unit == "sentence"), advance):
-            lines = np.arange(done + 1, done + 1 + len(batch))
-            done += len(batch)
-            batch = _with_place(batch, source, lines, None)
-            if unit != "row":
-                split = split_sentences if unit == "sentence" else lambda t: cut(t, max_words)
-                batch = _split(batch, split)
-            yield batch
+        lines = 0
+        for batch in _batches(source, columns, advance, unit, max_words):
+            numbers = batch["line"].to_numpy() + offset
+            lines = max(lines, int(batch["line"][-1].as_py()) if len(batch) else 0)
+            yield batch.append_column("number", pa.array(numbers))
+        offset += lines
+
+
+def _batches(
+    source: Source,
+    columns: Columns,
+    advance: Callable[[int], object],
+    unit: Unit,
+    max_words: int,
+) -> Iterator[pa.RecordBatch]:
+    if unit != "row" and isinstance(source, FileSource) and source.is_plain(columns):
+        yield from _batches_of_text(source, advance, unit, max_words)
+        return
+    done = 0
+    for batch in source.rows(columns._replace(unwrap=False), advance):
+        lines = np.arange(done + 1, done + 1 + len(batch))
+        done += len(batch)
+        batch = _with_place(batch, source, lines, None)
+        if unit != "row":
+            split = split_sentences if unit == "sentence" else lambda t: cut(t, max_words)
+            batch = _split(batch, split)
+        yield batch
 
 
 def cut(text: str, max_words: int) -> list[str]:
@@ -113,29 +131,36 @@ def _split(batch: pa.RecordBatch, split: Callable[[str], list[str]]) -> pa.Recor
     return batch.take(pa.array(rows)).set_column(0, "text", texts)
 
 
-def _passages_of_file(
-    source: FileSource, columns: Columns, advance: Callable[[int], object], max_words: int
+def _batches_of_text(
+    source: FileSource, advance: Callable[[int], object], unit: Unit, max_words: int
 ) -> Iterator[pa.RecordBatch]:
-    """The paragraphs of a file that is hard-wrapped or markup, else its lines, with their headings."""
-    is_markup = any(suffix.lower() in MARKUP for suffix in source.path.suffixes)
     with readable(source.path), source.path.open("rb") as raw:
         wrapping = Wrapping.find(list(islice(text_lines(source.path, raw), SAMPLE)))
         raw.seek(0)
-        lines = text_lines(source.path, raw)
-        found: Iterator[tuple[int, str, str | None]]
-        if wrapping is None and not is_markup:
-            found = (
-                (n, part, None) for n, line in enumerate(lines) for part in cut(line, max_words)
-            )
-        else:
-            found = _passages(lines, wrapping, max_words)
+        units = _units(source, text_lines(source.path, raw), wrapping, unit, max_words)
         done = 0
-        while some := list(islice(found, 10_000)):
+        while some := list(islice(units, 10_000)):
             numbers, texts, headings = zip(*some, strict=True)
             batch = pa.record_batch({"text": texts, "id": pa.nulls(len(texts), pa.string())})
             yield _with_place(batch, source, np.array(numbers) + 1, headings)
             advance(raw.tell() - done)
             done = raw.tell()
+
+
+def _units(
+    source: FileSource,
+    lines: Iterator[str],
+    wrapping: Wrapping | None,
+    unit: Unit,
+    max_words: int,
+) -> Iterator[tuple[int, str, str | None]]:
+    """Yield the index of the first line, the text and the heading of each unit of plain text."""
+    if unit == "passage" and (wrapping or {*source.path.suffixes} & {*MARKUP}):
+        yield from _passages(lines, wrapping, max_words)
+        return
+    for number, text in unwrap(lines, wrapping) if wrapping else enumerate(lines):
+        for part in cut(text, max_words) if unit == "passage" else split_sentences(text):
+            yield number, part, None
 
 
 def _passages(
@@ -193,17 +218,15 @@ def _pack(
     texts: list[str] = []
     for place, text in blocks:
         words = count_words(text)
-        if texts and size + words > max_words:
+        if texts and size + words > max_words >= words:
             yield first, "\n".join(texts), heading
             texts, size = [], 0
-        if not texts:
-            first = place
+        first = first if texts else place
+        texts.append(text.strip())
+        size += words
         if words > max_words:
-            for part in cut("\n".join([*texts, text]), max_words):
+            for part in cut("\n".join(texts), max_words):
                 yield first, part, heading
             texts, size = [], 0
-        else:
-            texts.append(text.strip())
-            size += words
     if texts:
         yield first, "\n".join(texts), heading

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
 from clusterns.settings import Settings
+
+# What a search returns, and what gets an embedding.
+Unit = Literal["row", "sentence", "passage"]
 
 # One word is no sentence ("Notes", "1980s"), but two may be a title or a query, and lines of two or
 # three words are 7 % of SimCSE's own training file.

@@ -6,11 +6,10 @@ Nothing heavy is imported before it is needed, so that a wrong argument is refus
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +17,12 @@ from numpy.typing import NDArray
 from clusterns.adaptation.settings import read_settings
 from clusterns.console import log
 from clusterns.data.columns import Columns
-from clusterns.data.sentences import split_sentences
-from clusterns.data.sources import check_sources, describe_columns, find_sources
+from clusterns.data.settings import Unit
+from clusterns.data.sources import check_sources
 from clusterns.encoder.locate import check_model
 from clusterns.errors import UserError
 from clusterns.explorer.export import check_table_file
+from clusterns.explorer.texts import Texts, read_texts
 from clusterns.files import atomic_file, cache_folder
 from clusterns.training.folder import RunFolder
 from clusterns.vectors.settings import By, Loading
@@ -41,18 +41,6 @@ NEIGHBORS = 15  # per sentence: what maps and near-duplicates are made of
 BATCH_SIZE = 64
 # NumPy reads the header of a file with Python's parser, which is not thread-safe in Python 3.11.
 _header_lock = threading.Lock()
-
-
-class Texts(NamedTuple):
-    """Distinct texts, in order of appearance, and every row that holds one of them."""
-
-    distinct: list[str]
-    numbers: NDArray[np.int64]
-    """(n,) numbers of the rows (in plain text: lines) with text, from 1."""
-    of: NDArray[np.int64]
-    """(n,) for each of these rows, its text as an index into ``distinct``."""
-    ids: list[str] | None = None
-    """The id of each of these rows, if a column of ids was named."""
 
 
 class EmbeddedCorpus:
@@ -98,8 +86,7 @@ class EmbeddedCorpus:
     @cached_property
     def rows(self) -> Texts:
         """The sentences with the rows they come from."""
-        each = np.arange(len(self))
-        return self._rows or Texts(self.texts, each + 1, each)
+        return self._rows or Texts.of_index(self.index)
 
     @cached_property
     def neighbors(self) -> tuple[Vectors, Rows]:
@@ -114,27 +101,34 @@ class EmbeddedCorpus:
                 save_array(path, array)
         return stored[0], stored[1]
 
-    def search(self, query: str, top: int, by: By = "both") -> list[Hit]:
-        """The sentences that a query finds, with their rows in the index."""
+    def search(
+        self,
+        query: str,
+        top: int,
+        by: By = "both",
+        where: Mapping[str, Sequence[str]] | None = None,
+    ) -> list[Hit]:
+        """The sentences that a query finds, with their rows in the index.
+
+        Args:
+            query: what to look for.
+            top: number of results.
+            by: what to compare.
+            where: values of kept columns, one of which a row must have. None: all rows.
+        """
+        return self.search_many([query], top, by, where)[0]
+
+    def search_many(
+        self,
+        queries: Sequence[str],
+        top: int,
+        by: By = "both",
+        where: Mapping[str, Sequence[str]] | None = None,
+    ) -> list[list[Hit]]:
+        """As :meth:`search`, for several queries."""
+        chosen = self.rows.having(where) if where else None
         with self._encoding:
-            return self.index.search(self.model, query, top, by=by)
-
-    def hits(self, query: str, top: int, by: By = "both") -> list[Hit]:
-        """The texts that a query finds, each with the ids of all rows that hold it."""
-        hits = self.search(query, top, by)
-        return hits if self._rows is None else [_placed(hit, self._rows) for hit in hits]
-
-
-def _placed(hit: Hit, rows: Texts) -> Hit:
-    """A distinct text that was found, as the first row that holds it."""
-    first, *others = np.flatnonzero(rows.of == hit.row).tolist()
-    ids = rows.ids
-    return replace(
-        hit,
-        row=int(rows.numbers[first]) - 1,
-        name=None if ids is None else ids[first],
-        also=() if ids is None else tuple(ids[other] for other in others),
-    )
+            return self.index.search_many(self.model, queries, top, by=by, where=chosen)
 
 
 # ---- opening
@@ -188,7 +182,8 @@ def open_corpus(
     *,
     column: str | None = None,
     id_column: str | None = None,
-    split_sentences: bool = False,
+    unit: Unit = "row",
+    keep: Sequence[str] = (),
     max_sentences: int | None = None,
     device: str | None = None,
     batch_size: int = BATCH_SIZE,
@@ -203,22 +198,23 @@ def open_corpus(
         loading: how to open the model.
         column: column of the text in tables.
         id_column: column of the ids in tables.
-        split_sentences: whether to split paragraphs into sentences.
+        unit: what gets an embedding.
+        keep: columns to keep.
         max_sentences: read at most this many.
         device: device of the model.
         batch_size: batch size.
         needs_text: whether to refuse embeddings without their texts.
     """
     from clusterns.encoder.load import load_model
+    from clusterns.vectors.encode import max_words
     from clusterns.vectors.index import Index
 
     name, rows = short_name(model), None
-    if corpus and not _is_encoded(corpus):
-        columns = Columns(column, id_column, unwrap=split_sentences)
-        rows = read_texts(corpus, columns, max_sentences)
     loading = loading_of(model, corpus, loading or Loading())
     opened = load_model(model, device=device, **loading.model_dump())
-    if rows is not None:
+    if corpus and not _is_encoded(corpus):
+        columns = Columns(column, id_column, keep=tuple(keep))
+        rows = read_texts(corpus, columns, max_sentences, unit, max_words(opened))
         index = cached_index(opened, name, rows.distinct, loading, batch_size)
     elif not corpus:
         index = run_index(Path(model), opened, loading, batch_size)
@@ -246,45 +242,6 @@ def open_other(model: str, first: EmbeddedCorpus, run: Path, **options: Any) -> 
 
 def _is_encoded(corpus: Sequence[str]) -> bool:
     return len(corpus) == 1 and (Path(corpus[0]) / MANIFEST).is_file()
-
-
-def read_texts(
-    corpus: Sequence[str], columns: Columns | None = None, max_sentences: int | None = None
-) -> Texts:
-    """Read files, folders or Hub datasets without cleaning them; empty rows are skipped.
-
-    With ``columns.unwrap``, paragraphs are split into sentences.
-    """
-    columns = columns or Columns()
-    known: dict[str, int] = {}
-    numbers: list[int] = []
-    of: list[int] = []
-    ids: list[str] = []
-    for number, text, name in _sentences(corpus, columns):
-        if len(of) == max_sentences:
-            log(f"Reading only the first {max_sentences:,} sentences (--max-sentences).")
-            break
-        numbers.append(number)
-        of.append(known.setdefault(text, len(known)))
-        ids.append(name or "")
-    if not numbers:
-        raise UserError(f"there is no text in {', '.join(corpus)}.")
-    return Texts(list(known), np.array(numbers), np.array(of), None if columns.id is None else ids)
-
-
-def _sentences(corpus: Sequence[str], columns: Columns) -> Iterator[tuple[int, str, str | None]]:
-    """Yield sentences (or rows) that are not empty, each with the number and the id of its row."""
-    sources = find_sources(corpus)
-    for told in describe_columns(sources, columns):
-        log(told)
-    number = 0
-    for source in sources:
-        for batch in source.rows(columns, lambda _: None):
-            for text, name in zip(*(batch[key].to_pylist() for key in ("text", "id")), strict=True):
-                number += 1
-                for one in split_sentences(text or "") if columns.unwrap else [text]:
-                    if one and one.strip():
-                        yield number, one, name
 
 
 def cached_index(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterns.explorer.corpus import Texts
+from clusterns.explorer.texts import Texts
 
 if TYPE_CHECKING:
     from clusterns.vectors.nearest import Rows, Vectors

@@ -17,6 +17,7 @@ from sentence_transformers import SentenceTransformer
 from clusterns.console import bar, log
 from clusterns.data.columns import Columns
 from clusterns.data.in_memory import InMemorySource
+from clusterns.data.passages import MAX_WORDS, PLACE, located_rows
 from clusterns.data.sources import Source, describe_columns, find_sources
 from clusterns.errors import UserError
 from clusterns.locks import locked
@@ -24,7 +25,7 @@ from clusterns.record import library_versions
 from clusterns.vectors.embed import DocumentEncoder, all_devices, document_encoder
 from clusterns.vectors.fingerprint import fingerprint
 from clusterns.vectors.quantize import Ranges, quantize
-from clusterns.vectors.settings import EncodeSettings, Loading, Partition
+from clusterns.vectors.settings import EncodeSettings, Loading, Partition, Unit
 from clusterns.vectors.store import (
     COMPLETE,
     CorpusFacts,
@@ -36,6 +37,7 @@ from clusterns.vectors.store import (
 )
 
 CALIBRATION = 10_000  # texts that decide the ranges of int8 and uint8
+TOKENS_PER_WORD = 1.4  # of English, in a passage
 MAX_ID_LENGTH = 1000  # characters; more is the text itself, named as the id by mistake
 
 
@@ -97,7 +99,7 @@ def encode_corpus(
     else:
         sources, names = find_sources(corpus), list(corpus)
         _refuse_inside(corpus, output)
-    columns = Columns(settings.column, settings.id_column)
+    columns = Columns(settings.column, settings.id_column, keep=settings.keep)
     for line in describe_columns(sources, columns) if progress else ():
         log(line)
     requested = Manifest(
@@ -114,7 +116,8 @@ def encode_corpus(
     existing = read_manifest(output)
     if existing is not None:
         existing.check(requested, output)
-    first = next(tables(sources, columns, CALIBRATION), None)
+    words = max_words(model)
+    first = next(tables(sources, columns, CALIBRATION, unit=settings.unit, max_words=words), None)
     if first is None:
         raise UserError(f"there is no text in {', '.join(names)}.")
     devices = devices or all_devices()
@@ -148,7 +151,10 @@ def _encode_partition(
     store.remove_leftovers(partition)
     count = rows = encoded = empty = 0
     with _Progress(sources, partition, shown) as progress:
-        for number, table in enumerate(tables(sources, columns, size, progress.read_bytes)):
+        rows_of_shards = tables(
+            sources, columns, size, progress.read_bytes, settings.unit, max_words(encode.model)
+        )
+        for number, table in enumerate(rows_of_shards):
             count, rows = count + 1, rows + len(table)
             progress.expect(rows)
             if number not in partition:
@@ -161,8 +167,6 @@ def _encode_partition(
             store.write(number, table, quantize(vectors, settings.precision, ranges))
             encoded += len(texts)
             empty += sum(not text.strip() for text in texts)
-            if shown and progress.bar.disable:
-                log(f"{store.path(number).name}: {len(texts):,} texts")
     missing = [
         number
         for number in range(count)
@@ -211,15 +215,18 @@ def tables(
     columns: Columns,
     size: int,
     advance: Callable[[int], object] = lambda _: None,
+    unit: Unit = "row",
+    max_words: int = MAX_WORDS,
 ) -> Iterator[pa.Table]:
-    """Yield every row of the sources, ``size`` rows per table; the last one may be shorter.
+    """Yield every unit of the sources, ``size`` rows per table; the last one may be shorter.
 
-    A table has the columns ``id`` (int64: the number of the row; or string) and ``text`` (never
-    null). ``advance`` is told how many more bytes were read.
+    A table has the columns ``id`` (int64: the number of the row; or string), ``text`` (never null),
+    those of its place, if the sources are files or datasets, and those that are kept. ``advance`` is
+    told how many more bytes were read.
     """
     pending: list[pa.RecordBatch] = []
     rows = start = 0
-    for batch in _batches(sources, columns, advance):
+    for batch in _batches(sources, columns, advance, unit, max_words):
         while rows + batch.num_rows >= size:
             table = pa.Table.from_batches([*pending, batch.slice(0, size - rows)])
             yield _with_ids(table, columns, start)
@@ -234,22 +241,34 @@ def tables(
 
 
 def _batches(
-    sources: Sequence[Source], columns: Columns, advance: Callable[[int], object]
+    sources: Sequence[Source],
+    columns: Columns,
+    advance: Callable[[int], object],
+    unit: Unit,
+    max_words: int,
 ) -> Iterator[pa.RecordBatch]:
-    for source in sources:
-        for batch in source.rows(columns, advance):
-            if columns.id is None:
-                yield batch
-            else:
-                # An empty line between two records is no record.
-                blank = pc.and_(pc.is_null(batch["text"]), pc.is_null(batch["id"]))
-                yield batch.filter(pc.invert(blank))
+    in_memory = any(isinstance(source, InMemorySource) for source in sources)
+    unused = ["number", *(PLACE if in_memory else () if unit == "passage" else ("heading",))]
+    for batch in located_rows(sources, columns, advance, unit, max_words):
+        batch = batch.drop_columns(unused)
+        if columns.id is None:
+            yield batch
+        else:
+            # An empty line between two records is no record.
+            blank = pc.and_(pc.is_null(batch["text"]), pc.is_null(batch["id"]))
+            yield batch.filter(pc.invert(blank))
+
+
+def max_words(model: SentenceTransformer) -> int:
+    """How many words of a passage a model reads, about."""
+    return min(MAX_WORDS, int((model.max_seq_length or MAX_WORDS * 2) / TOKENS_PER_WORD))
 
 
 def _with_ids(table: pa.Table, columns: Columns, start: int) -> pa.Table:
     texts = pc.fill_null(table["text"], "")
+    others = {name: table[name] for name in table.column_names if name not in ("id", "text")}
     if columns.id is None:
-        return pa.table({"id": np.arange(start, start + len(texts)), "text": texts})
+        return pa.table({"id": np.arange(start, start + len(texts)), "text": texts} | others)
     ids = table["id"]
     too_long = pc.greater(pc.utf8_length(pc.fill_null(ids, "")), MAX_ID_LENGTH)
     bad = pc.or_(pc.is_null(ids), too_long)
@@ -257,7 +276,7 @@ def _with_ids(table: pa.Table, columns: Columns, start: int) -> pa.Table:
         row = pc.index(bad, True).as_py()
         what = "no id" if ids[row].as_py() is None else f"an id of over {MAX_ID_LENGTH} characters"
         raise UserError(f"row {start + row:,} has {what} in the column {columns.id!r}.")
-    return pa.table({"id": ids, "text": texts})
+    return pa.table({"id": ids, "text": texts} | others)
 
 
 def _with_ranges(requested: Manifest, first: pa.Table, encode: DocumentEncoder) -> Manifest:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,20 @@ class Hit:
     """Cosine of query and text; None in a search by words."""
     words: tuple[str, ...] = ()
     """The words of the text that match the query; none in a search by vectors."""
+    source: str | None = None
+    """The file or dataset that it comes from."""
+    line: int | None = None
+    """Line of a text file, or row of a table without its header, from 1."""
+    heading: str | None = None
+    """The heading above it."""
+    columns: Mapping[str, str | None] = field(default_factory=dict)
+    """The columns that were kept."""
+    before: tuple[str, ...] = ()
+    """The texts before it, if asked for."""
+    after: tuple[str, ...] = ()
+    """The texts after it."""
+    query: str | None = None
+    """What was looked for, if there were several queries."""
 
 
 class Index:
@@ -65,6 +79,7 @@ class Index:
 
     Attributes:
         vectors: (n, d) unit vectors, mapped.
+        rows: (n,) the texts with their ids, places and kept columns, mapped.
         ids: (n,) ids of the texts.
         texts: (n,) the texts, mapped; nulls if the folder holds none.
         language: of the stems and stop words. None: found from the texts.
@@ -78,8 +93,8 @@ class Index:
         self.manifest = parts[0].manifest
         self.facts: dict[str, Any] = read_json(folder / FACTS)
         self.vectors: Vectors = np.load(folder / VECTORS, mmap_mode="r", allow_pickle=False)
-        rows = pa.ipc.open_file(pa.memory_map(str(folder / ROWS))).read_all()
-        self.ids, self.texts = rows["id"], rows["text"]
+        self.rows = pa.ipc.open_file(pa.memory_map(str(folder / ROWS))).read_all()
+        self.ids, self.texts = self.rows["id"], self.rows["text"]
         self.lists: InvertedFile | None = None
         if "lists" in self.facts and is_installed():
             self.lists = InvertedFile.load(folder / LISTS, self.vectors, self.facts["lists"])
@@ -364,7 +379,9 @@ def _prepare(parts: Sequence[Store], folder: Path, of: str, progress: bool) -> N
 def _copy(parts: Sequence[Store], vectors: Vectors, rows: Path, progress: bool) -> None:
     """Copy unit vectors into one array, ids and texts into one Arrow file."""
     named = parts[0].manifest.settings.id_column is not None
-    schema = pa.schema([("id", pa.string() if named else pa.int64()), ("text", pa.string())])
+    known = {"id": pa.string() if named else pa.int64(), "text": pa.string()}
+    schema = parts[0].schema
+    schema = pa.schema({field.name: field.type for field in schema} | known)
     done = 0
     with (
         pa.OSFile(str(rows), "wb") as file,
@@ -375,8 +392,9 @@ def _copy(parts: Sequence[Store], vectors: Vectors, rows: Path, progress: bool) 
             for table, block in part.blocks():
                 vectors[done : done + len(block)] = unit(block)
                 ids = table["id"] if named else pa.array(range(done, done + len(block)))
-                texts = table["text"] if "text" in table.column_names else pa.nulls(len(block))
-                writer.write_table(pa.table({"id": ids, "text": texts}).cast(schema))
+                columns = {name: table[name] for name in table.column_names} | {"id": ids}
+                columns.setdefault("text", pa.nulls(len(block)))
+                writer.write_table(pa.table(columns).select(schema.names).cast(schema))
                 done += len(block)
                 shown.update(len(block))
 

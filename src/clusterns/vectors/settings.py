@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge
 
+from clusterns.data.settings import Unit as Unit
 from clusterns.encoder.settings import DType as DType
 from clusterns.errors import UserError
 from clusterns.settings import Settings
@@ -47,6 +48,11 @@ class EncodeSettings(Settings):
     id_column: str | None = None
     """Column of the ids (strings or whole numbers, written as strings); rows with neither id nor text are skipped.
     Default: the number of the row, from 0 over all of the corpus."""
+    unit: Unit = "row"
+    """What gets an embedding. row: every line or row, empty ones too. sentence: their sentences. passage: paragraphs of
+    hard-wrapped text and of Markdown, other lines and rows, cut after a sentence if longer than the model reads."""
+    keep: tuple[str, ...] = ()
+    """Column to keep beside the text, which a search can show and filter by. May be repeated."""
     text: bool = True
     """Keep the texts beside their embeddings, for search."""
 

@@ -144,8 +144,10 @@ def write_once(path: Path, value: Any) -> None:
 
 def _option(key: str, value: Any) -> str:
     option = f"--{key.replace('_', '-')}"
-    if value in (None, False):
+    if value in (None, False, ()):
         return f"no {option}"
+    if isinstance(value, tuple):
+        return " ".join(f"{option} {each}" for each in value)
     return option if value is True else f"{option} {value}"
 
 
@@ -182,6 +184,13 @@ class Store:
     def dimension(self) -> int:
         """Dimensions of a vector."""
         return self.manifest.model.dimension or next(self.blocks())[1].shape[1]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows."""
+        self._check(0)
+        found = pq.read_schema(self.path(0)).remove_metadata()
+        return found.remove(found.get_field_index("embedding"))
 
     def path(self, number: int) -> Path:
         """The file of a shard."""
@@ -221,14 +230,17 @@ class Store:
 
     def blocks(self) -> Iterator[tuple[pa.Table, NDArray[np.float32]]]:
         """Yield the rows and the vectors of each shard."""
-        size = self.manifest.settings.shard_size
         for number in range(self.shards):
-            if not self.is_done(number, min(size, self.texts - number * size)):
-                raise UserError(
-                    f"{self.path(number)} is missing, damaged or of another model. Run the "
-                    "`clusterns encode` command again to restore it."
-                )
+            self._check(number)
             yield self.read(number)
+
+    def _check(self, number: int) -> None:
+        size = self.manifest.settings.shard_size
+        if not self.is_done(number, min(size, self.texts - number * size)):
+            raise UserError(
+                f"{self.path(number)} is missing, damaged or of another model. Run the "
+                "`clusterns encode` command again to restore it."
+            )
 
     def remove_leftovers(self, partition: Partition) -> None:
         """Remove the half-written files of a killed process of this partition.

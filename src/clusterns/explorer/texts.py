@@ -1,0 +1,181 @@
+"""The distinct texts of a corpus, and every row that holds one: its place, its id and its kept columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from clusterns.console import log
+from clusterns.data.columns import Columns
+from clusterns.data.settings import Unit
+from clusterns.data.sources import describe_columns, find_sources
+from clusterns.errors import UserError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from clusterns.vectors.index import Hit, Index
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Distinct texts, in order of appearance, and every row that holds one of them.
+
+    Attributes:
+        distinct: the texts.
+        numbers: (n,) numbers of the rows (in plain text: lines) with text, from 1 over the whole corpus.
+        of: (n,) for each of these rows, its text as an index into ``distinct``.
+        ids: the id of each of these rows, if they have ids.
+        table: source, line, heading and kept columns of each of these rows, as far as known.
+    """
+
+    distinct: list[str]
+    numbers: NDArray[np.int64]
+    of: NDArray[np.int64]
+    ids: list[str] | None = None
+    table: pa.Table | None = None
+
+    @classmethod
+    def of_index(cls, index: Index) -> Texts:
+        """The rows of an index, equal texts included."""
+        each = np.arange(len(index))
+        ids = None if index.names is None else index.names.to_pylist()
+        texts = [text or "" for text in index.texts.to_pylist()]
+        return cls(texts, each + 1, each, ids, index.rows.drop_columns(["id", "text"]))
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """The columns that rows can be chosen by."""
+        return [] if self.table is None else [n for n in self.table.column_names if n != "line"]
+
+    def having(self, where: Mapping[str, Sequence[str]]) -> NDArray[np.bool_]:
+        """(texts,) whether a row of the text has one of the values of each column."""
+        found = np.zeros(len(self.distinct), dtype=bool)
+        found[self.of[self._rows_having(where)]] = True
+        return found
+
+    def _rows_having(self, where: Mapping[str, Sequence[str]]) -> NDArray[np.bool_]:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        chosen = np.ones(len(self.of), dtype=bool)
+        for name, values in where.items():
+            if self.table is None or name not in self.columns:
+                known = ", ".join(self.columns) or "none"
+                raise UserError(
+                    f"--where {name}: there is no such column; the columns are {known}. Text that was "
+                    "encoded before needs `clusterns encode --keep`."
+                )
+            matches = pc.is_in(self.table[name], pa.array(values, pa.string()))
+            chosen &= matches.to_numpy(zero_copy_only=False)
+        return chosen
+
+    def locate(
+        self, hit: Hit, where: Mapping[str, Sequence[str]] | None = None, context: int = 0
+    ) -> Hit:
+        """A text that was found, as the first row that holds it (and matches), with its surroundings."""
+        rows = self.of == hit.row
+        if where:
+            rows &= self._rows_having(where)
+        first, *others = np.flatnonzero(rows).tolist()
+        ids, table = self.ids, self.table
+        values: dict[str, Any] = {} if table is None else table.slice(first, 1).to_pylist()[0]
+        source = values.pop("source", None)
+        neighbors = range(first - context, first + context + 1)
+        around = [
+            row for row in neighbors if 0 <= row < len(self.of) and self._source(row) == source
+        ]
+        return replace(
+            hit,
+            row=int(self.numbers[first]) - 1,
+            name=None if ids is None else ids[first],
+            also=hit.also or (() if ids is None else tuple(ids[other] for other in others)),
+            source=source,
+            line=values.pop("line", None),
+            heading=values.pop("heading", None),
+            columns=values,
+            before=tuple(self.distinct[self.of[row]] for row in around if row < first),
+            after=tuple(self.distinct[self.of[row]] for row in around if row > first),
+        )
+
+    def _source(self, row: int) -> str | None:
+        known = self.table is not None and "source" in self.table.column_names
+        return self.table["source"][row].as_py() if known and self.table is not None else None
+
+
+def read_texts(
+    corpus: Sequence[str],
+    columns: Columns | None = None,
+    max_sentences: int | None = None,
+    unit: Unit = "row",
+    max_words: int | None = None,
+) -> Texts:
+    """Read files, folders or Hub datasets without cleaning them; empty rows are skipped."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from clusterns.data.passages import MAX_WORDS, located_rows
+
+    columns = columns or Columns()
+    sources = find_sources(corpus)
+    for line in describe_columns(sources, columns):
+        log(line)
+    batches: list[pa.RecordBatch] = []
+    known: dict[str, int] = {}
+    of: list[int] = []
+    for batch in located_rows(sources, columns, unit=unit, max_words=max_words or MAX_WORDS):
+        filled = pc.greater(pc.utf8_length(pc.utf8_trim_whitespace(batch["text"])), 0)
+        batch = batch.filter(pc.fill_null(filled, False))
+        if max_sentences is not None and len(of) + len(batch) > max_sentences:
+            log(f"Reading only the first {max_sentences:,} sentences (--max-sentences).")
+            batch = batch.slice(0, max_sentences - len(of))
+        of += [known.setdefault(text, len(known)) for text in batch["text"].to_pylist()]
+        batches.append(batch.drop_columns("text"))
+        if len(of) == max_sentences:
+            break
+    if not of:
+        raise UserError(f"there is no text in {', '.join(corpus)}.")
+    table = pa.Table.from_batches(batches)
+    ids = None if columns.id is None else [name or "" for name in table["id"].to_pylist()]
+    numbers = table["number"].to_numpy()
+    return Texts(list(known), numbers, np.array(of), ids, table.drop_columns(["id", "number"]))
+
+
+def find_places(texts: Sequence[str], reading: Mapping[str, Any]) -> dict[str, tuple[str, int]]:
+    """The file and the line of sentences that were read from a corpus, as far as it is still there.
+
+    Args:
+        texts: cleaned sentences.
+        reading: how the corpus was read; arguments of :func:`clusterns.data.corpus.prepare_corpus`.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from clusterns.data.clean import clean
+    from clusterns.data.passages import located_rows
+
+    wanted = pa.array(texts, pa.string())
+    places: dict[str, tuple[str, int]] = {}
+    unit: Unit = "sentence" if reading.get("split_sentences") else "row"
+    try:
+        sources = find_sources([str(source) for source in reading["sources"]])
+        for batch in located_rows(sources, Columns(reading.get("column")), unit=unit):
+            cleaned, kept, _ = clean(batch["text"], min_words=1)
+            chosen = pc.is_in(cleaned, wanted)
+            rows = batch.filter(pa.array(kept)).filter(chosen)
+            found = zip(
+                cleaned.filter(chosen).to_pylist(),
+                rows["source"].to_pylist(),
+                rows["line"].to_pylist(),
+                strict=True,
+            )
+            for text, source, line in found:
+                places.setdefault(text, (source, line))
+    except (UserError, KeyError):  # moved, or read in another way
+        pass
+    return places
