@@ -22,7 +22,15 @@ def options(command: str) -> set[str]:
 
 @pytest.mark.parametrize("command", ENCODING)
 def test_what_encodes_can_be_told_where_and_how(command: str) -> None:
-    wanted = {"--device", "--dtype", "--prompt-name", "--truncate-dim", "--pooling", "--max-length"}
+    wanted = {
+        "--device",
+        "--dtype",
+        "--prompt-name",
+        "--truncate-dim",
+        "--pooling",
+        "--max-length",
+        "--revision",
+    }
     assert wanted <= options(command)
 
 
