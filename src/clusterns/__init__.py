@@ -38,68 +38,30 @@ if TYPE_CHECKING:
     from clusterns.losses.contrastive import ContrastiveLoss as ContrastiveLoss
     from clusterns.training.trainer import ContrastiveTrainer as ContrastiveTrainer
 
+_COMMANDS = (
+    "adapt", "compare", "encode", "evaluate", "explore", "inspect", "push", "recipes", "report", "search",
+    "similar", "topics", "train",
+)  # fmt: skip
+_LAB_RESULTS = ("lab_figures", "lab_record", "lab_report", "lab_restore", "lab_table")
+# Where each public name is defined; it is imported when it is first used.
 _HOMES = {
+    **{name: f"clusterns.commands.{name}" for name in _COMMANDS},
+    **dict.fromkeys(("lab_list", "lab_run", "lab_search"), "clusterns.commands.lab"),
+    **dict.fromkeys(_LAB_RESULTS, "clusterns.commands.lab_results"),
     "ClusterNSLoss": "clusterns.losses.clusterns",
     "ContrastiveLoss": "clusterns.losses.contrastive",
     "ContrastiveTrainer": "clusterns.training.trainer",
-    "adapt": "clusterns.commands.adapt",
-    "compare": "clusterns.commands.compare",
-    "encode": "clusterns.commands.encode",
-    "evaluate": "clusterns.commands.evaluate",
-    "explore": "clusterns.commands.explore",
-    "inspect": "clusterns.commands.inspect",
-    "lab_figures": "clusterns.commands.lab_results",
-    "lab_list": "clusterns.commands.lab",
-    "lab_record": "clusterns.commands.lab_results",
-    "lab_report": "clusterns.commands.lab_results",
-    "lab_restore": "clusterns.commands.lab_results",
-    "lab_run": "clusterns.commands.lab",
-    "lab_search": "clusterns.commands.lab",
-    "lab_table": "clusterns.commands.lab_results",
     "load_base": "clusterns.encoder.load",
-    "push": "clusterns.commands.push",
-    "recipes": "clusterns.commands.recipes",
-    "report": "clusterns.commands.report",
-    "search": "clusterns.commands.search",
-    "similar": "clusterns.commands.similar",
-    "topics": "clusterns.commands.topics",
-    "train": "clusterns.commands.train",
 }
-__all__ = [
-    "ClusterNSLoss",
-    "ContrastiveLoss",
-    "ContrastiveTrainer",
-    "adapt",
-    "compare",
-    "encode",
-    "evaluate",
-    "explore",
-    "inspect",
-    "lab_figures",
-    "lab_list",
-    "lab_record",
-    "lab_report",
-    "lab_restore",
-    "lab_run",
-    "lab_search",
-    "lab_table",
-    "load_base",
-    "push",
-    "recipes",
-    "report",
-    "search",
-    "similar",
-    "topics",
-    "train",
-]
+__all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    # On first use: the command line must not wait for torch to say what it can do.
+    # On first use: the command line must not wait for torch.
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'clusterns' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -13,15 +14,20 @@ from annotated_types import Ge
 from pydantic import Field
 from typer.testing import CliRunner
 
+import clusterns
 from clusterns import cli
 from clusterns.commands import lab
+from clusterns.commands.data import FetchRequest
 from clusterns.commands.options import Changes, OptionalPath, Texts, as_list
 from clusterns.commands.request import Cli, Request, add_command, command_name, function
 from clusterns.errors import UserError
 from tests.helpers.commands import click_command
 
-REQUESTS = {name: cli.request_of(name) for name in cli.COMMANDS if name not in ("data", "lab")} | {
-    f"lab {name}": kind for name, kind in lab.COMMANDS.items()
+REFERENCE = Path(__file__).parents[2] / "docs" / "python.md"
+REQUESTS = {
+    **{name: cli.request_of(name) for name in cli.COMMANDS if name not in ("data", "lab")},
+    **{f"lab {name}": kind for name, kind in lab.COMMANDS.items()},
+    "data fetch": FetchRequest,
 }
 
 
@@ -130,6 +136,9 @@ def test_every_command_and_its_function_have_the_same_options_and_defaults(name:
     command = REQUESTS[name]
     kind = next(each for each in command.__mro__ if "run" in vars(each))
     called = getattr(import_module(kind.__module__), command_name(kind))
+    assert f"::: {kind.__module__}.{called.__name__}\n" in REFERENCE.read_text("utf-8")
+    # Those have the name of a room, or are imported from their command.
+    assert called.__name__ in {*clusterns.__all__, "fetch", "methods", "quickstart"}
     parameters = inspect.signature(called).parameters
     assert set(parameters) == set(kind.model_fields)
     options = {each.name: each for each in click_command(*name.split()).params}
