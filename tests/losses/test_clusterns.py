@@ -1,17 +1,18 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from clusterns.losses.clusterns import Clustering, ClusterNSLoss
+from clusterns.losses.clusterns import Clustering, ClusterNSLoss, make_clustering
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.functional import global_centroids
 from clusterns.losses.part import Batch
 from clusterns.methods.clusterns import ClusteringSettings
-from tests.helpers.vectors import SETTINGS, STEPS, D, N, Vectors, batches, features
+from tests.helpers.vectors import SETTINGS, D, N, Vectors, batches, features
 from tests.losses.oracle import Oracle, cosine
 
 
@@ -45,6 +46,51 @@ def test_every_setting_equals_the_slow_oracle_through_several_steps(settings: di
             ) - N  # fmt: skip
     assert loss.clustering.started_at == oracle.started_at is not None
     assert members_seen > 0, "no cluster ever had two members: the test shows nothing"
+
+
+def started(centroids: Tensor, **settings: Any) -> Clustering:
+    chosen = ClusteringSettings(clusters=len(centroids), **settings)
+    part = make_clustering(chosen, centroids.shape[1])
+    part.start(centroids)
+    return part
+
+
+def test_update_moves_only_the_clusters_that_have_members() -> None:
+    part = started(torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]]), momentum=0.25)
+    part.update(torch.tensor([[2.0, 0.0], [4.0, 0.4]]))
+    # Members of the first: mean (3, 0.2); a quarter of the way from (1, 0).
+    expected = torch.tensor([[1.5, 0.05], [0.0, 1.0], [-1.0, -1.0]])
+    torch.testing.assert_close(part.centroids, expected)
+
+
+def test_the_released_code_adds_the_sum() -> None:
+    start = torch.tensor([[1.0, 0.0], [-1.0, 0.0]])
+    part = started(start, momentum=0.25, variant="released")
+    part.update(torch.tensor([[2.0, 0.0], [4.0, 0.4]]))
+    torch.testing.assert_close(part.centroids[0], torch.tensor([0.75 + 0.25 * 6, 0.25 * 0.4]))
+
+
+def test_nearest_and_second_with_ties_are_two_different_centroids() -> None:
+    similarities, nearest, second = started(torch.ones(3, 2)).neighbors(torch.ones(4, 2))
+    assert (nearest != second).all()
+    torch.testing.assert_close(similarities, torch.ones(4, 3))
+
+
+def test_no_gradient_reaches_the_centroids_and_some_the_samples() -> None:
+    part = started(torch.randn(3, 2))
+    samples = torch.randn(4, 2, requires_grad=True)
+    part.neighbors(samples)[0].sum().backward()
+    assert samples.grad.abs().sum() > 0
+    assert part.centroids.grad is None
+
+
+@pytest.mark.parametrize("started_at", [None, 0, 1])
+def test_counters_survive_whenever_clustering_started(started_at: int | None) -> None:
+    part, other = Clustering(ClusteringSettings(clusters=2), 2), started(torch.eye(2))
+    part.step, part.started_at = 4, started_at
+    other.load_state_dict(part.state_dict())
+    assert (other.step, other.started_at) == (4, started_at)
+    assert torch.equal(other.centroids, torch.zeros(2, 2))
 
 
 def cooling(seed: int = 0) -> list[tuple[Tensor, Tensor]]:
@@ -161,30 +207,6 @@ def test_hand_computed_margin() -> None:
     assert loss.diagnostics() == {}  # nothing went through forward
 
 
-def test_random_clusters_differ_by_step_and_repeat_by_seed() -> None:
-    def run(seed: int) -> list[float]:
-        loss = ClusterNSLoss(Vectors(), clusters=4, start_step=1, random_clusters=True, seed=seed)
-        return [loss([features(a.float()), features(p.float())]).item() for a, p in batches()]
-
-    near = ClusterNSLoss(Vectors(), clusters=4, start_step=1, seed=1)
-    nearest = [near([features(a.float()), features(p.float())]).item() for a, p in batches()]
-    assert run(1) == run(1)
-    assert run(1)[0] == nearest[0]  # the step that starts clustering is plain InfoNCE
-    assert run(1)[1:] != nearest[1:]
-    assert run(1)[1:] != run(2)[1:]
-
-
-def test_random_clusters_take_a_random_clusters_members() -> None:
-    loss = ClusterNSLoss(Vectors(), clusters=4, start_step=1, random_clusters=True)
-    for anchors, positives in batches():
-        loss([features(anchors.float()), features(positives.float())])
-    _, nearest, second = loss.clustering.neighbors(batches()[0][0].detach().float())
-    hard, cluster = loss.clustering.roles(nearest, second)
-    assert not torch.equal(hard, second)
-    assert not torch.equal(cluster, nearest)
-    assert set(hard.tolist()) == set(cluster.tolist()) == set(range(4))
-
-
 def test_a_batch_of_equal_rows_gives_a_finite_loss_and_gradient() -> None:
     loss = ClusterNSLoss(Vectors(), clusters=4, start_step=1, margin_weight=1.0)
     vectors = torch.ones(6, D, requires_grad=True)
@@ -218,53 +240,6 @@ def test_evaluating_changes_no_state() -> None:
         loss([features(pairs[3][0]), features(pairs[3][1])])
     for key, value in loss.state_dict().items():
         assert torch.equal(value, before[key])
-
-
-def test_the_state_survives_a_round_trip() -> None:
-    pairs = [(a.float(), p.float()) for a, p in batches()]
-
-    def fresh() -> ClusterNSLoss:
-        return ClusterNSLoss(Vectors(), clusters=4, start_step=2)
-
-    whole, first = fresh(), fresh()
-    expected = [whole([features(a), features(p)]).item() for a, p in pairs]
-    for anchors, positives in pairs[:3]:
-        first([features(anchors), features(positives)])
-    second = fresh()
-    second.load_state_dict(first.state_dict())
-    assert [second([features(a), features(p)]).item() for a, p in pairs[3:]] == expected[3:]
-
-
-def test_mini_batches_and_gradient_caching_give_the_same_loss_and_gradients() -> None:
-    linear = nn.Linear(D, D, dtype=torch.float64)
-
-    class Encoder(Vectors):
-        def __init__(self) -> None:
-            super().__init__()
-            self.linear = linear
-
-        def forward(self, features: dict[str, Tensor]) -> dict[str, Tensor]:
-            return {"sentence_embedding": self.linear(features["vectors"])}
-
-    def run(**frame) -> tuple[list[float], list[Tensor]]:
-        loss = ClusterNSLoss(
-            Encoder(), clusters=4, start_step=2, margin_weight=1.0, **frame
-        ).double()
-        values, gradients = [], []
-        for anchors, positives in batches():
-            linear.zero_grad()
-            value = loss([features(anchors.detach()), features(positives.detach())])
-            value.backward()
-            values.append(value.item())
-            gradients.append(linear.weight.grad.clone())
-        assert loss.clustering.step == STEPS  # once a step, however many mini-batches
-        return values, gradients
-
-    whole, gradients = run()
-    for frame in ({"mini_batch_size": 5}, {"mini_batch_size": 5, "gradient_cache": True}):
-        other, other_gradients = run(**frame)
-        assert other == pytest.approx(whole, abs=1e-12)
-        torch.testing.assert_close(other_gradients, gradients)
 
 
 def test_diagnostics_are_the_papers_curves() -> None:
@@ -324,35 +299,6 @@ def test_what_clustering_says_of_itself() -> None:
     part.start(torch.zeros(3, 2))
     assert part.summary() == {"clustering_started_at": 5}
     assert part.warning() is None
-
-
-def test_global_centroids_follow_directions_not_lengths() -> None:
-    directions = torch.tensor([[1.0, 0.1], [0.1, 1.0]])
-    scale = torch.tensor([0.01, 0.1, 1.0, 100.0])
-    vectors = (scale[:, None, None] * directions).reshape(-1, 2)
-    centroids = global_centroids(vectors, 2, seed=0)
-    order = centroids.argmax(1).argsort()
-    torch.testing.assert_close(centroids[order], scale.mean() * directions)
-
-
-@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
-def test_global_centroids_of_single_and_missing_members() -> None:
-    vectors = torch.tensor([[2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.0]])
-    centroids = global_centroids(vectors, 3, seed=0)
-    torch.testing.assert_close(centroids[centroids.argmax(1).argsort()], vectors)
-    # Fewer different rows than centroids: some stay empty, none is missing.
-    centroids = global_centroids(vectors.repeat(2, 1), 5, seed=0)
-    assert centroids.shape == (5, 3)
-    assert (centroids.norm(dim=1) == 0).sum() == 2
-
-
-def test_global_centroids_are_the_raw_means_of_cosine_clusters() -> None:
-    directions = torch.eye(3)
-    scale = torch.tensor([1.0, 2.0, 3.0, 4.0])
-    vectors = (scale[:, None, None] * directions).reshape(-1, 3)
-    centroids = global_centroids(vectors, 3, seed=0)
-    order = centroids.argmax(1).argsort()
-    torch.testing.assert_close(centroids[order], 2.5 * directions)
 
 
 def test_a_loss_started_from_the_corpus_uses_its_vectors() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 
 import pytest
@@ -133,22 +132,6 @@ def test_a_batch_never_meets_itself_and_the_first_has_no_queue() -> None:
     with torch.no_grad():
         loss(columns)
     assert part.length == N  # evaluation changes nothing
-
-
-def test_the_state_survives_a_round_trip() -> None:
-    encoder, _, loss = make()
-    pairs = batches()
-    for pair in pairs[:3]:
-        step(encoder, loss, pair)
-    saved = copy.deepcopy(loss.state_dict())
-    expected = [step(encoder, loss, pair) for pair in pairs[3:]]
-    encoder, part, loss = make()
-    loss.load_state_dict(saved)
-    assert part.length == SIZE
-    for pair, (value, gradient) in zip(pairs[3:], expected, strict=True):
-        ours, our_gradient = step(encoder, loss, pair)
-        assert ours == value
-        assert torch.equal(our_gradient, gradient)
 
 
 def test_a_batch_longer_than_the_queue_leaves_its_newest_rows() -> None:

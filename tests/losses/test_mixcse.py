@@ -50,16 +50,3 @@ def test_hand_computed_row() -> None:
     # m_0 and m_1 are both (1/2, 1/2): cosine 1/sqrt(2). Anchor 0 leaves out m_1, anchor 1 m_0.
     expected = math.log(math.e + 1 + math.exp(math.sqrt(0.5))) - 1
     assert loss.compare(Batch.of(anchors, anchors)).item() == pytest.approx(expected, abs=1e-6)
-
-
-def test_the_cell_that_is_mostly_ones_own_positive_is_left_out() -> None:
-    part = MixedNegatives(MixingSettings())
-    vectors = torch.eye(4)
-    batch = Batch.of(vectors, vectors)
-    weights = []
-    batch.in_chunks(
-        lambda rows: (weights.append(part.terms(batch, True)(rows).negative_weights) or rows.index,)
-    )
-    (found,) = weights
-    # Row i: all but k = i - 1, whose mixture is 0.8 of z2_i.
-    assert (found == 0).nonzero().tolist() == [[0, 3], [1, 0], [2, 1], [3, 2]]

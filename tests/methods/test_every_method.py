@@ -17,7 +17,7 @@ from safetensors.numpy import load_file
 
 from clusterns.errors import UserError
 from clusterns.evaluation.validators import validation
-from clusterns.methods.registry import get_method, method_names, part_names
+from clusterns.methods.registry import get_method, method_names
 from clusterns.training.folder import RunFolder, RunResult, read_metrics
 from clusterns.training.recipe import load_recipe
 from clusterns.training.run import train
@@ -161,14 +161,6 @@ def test_combinations_train(
     [
         ({"method": "simcse", "parts": ["prototype"]}, "needs a template"),
         ({"method": "sncse", "parts": ["prototype"]}, "each adds a third view"),
-        ({"method": "sncse", "positives": "crop"}, "whole sentences"),
-        ({"method": "sncse", "positives": "document"}, "whole sentences"),
-        ({"method": "dclr", "positives": "document"}, "guide of whole sentences"),
-        ({"method": "conpvp", "positive_template": "bert"}, "has its own"),
-        ({"method": "promptbert", "template": ""}, "needs a template"),
-        ({"method": "simcse", "parts": ["nothing"]}, "no part 'nothing'"),
-        ({"method": "simcse", "mixed_share": 0.2}, "mixed_share"),
-        ({"method": "mixcse", "mixed_share": 1.5}, "mixed_share"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_with_the_reason(
@@ -177,24 +169,3 @@ def test_what_makes_no_sense_is_refused_with_the_reason(
     with pytest.raises(UserError, match=message):
         run(tmp_path / "run", tiny_bert, texts, changes)
     assert not (tmp_path / "run").exists()
-
-
-def test_every_method_explains_itself() -> None:
-    assert {
-        "simcse",
-        "esimcse",
-        "mixcse",
-        "dclr",
-        "promptbert",
-        "conpvp",
-        "sncse",
-        "clusterns",
-    } <= {*TRAINED}
-    assert {"clustering", "queue", "mixing", "noise", "guide", "prototype", "soft_negative"} <= {
-        *part_names()
-    }
-    for name in method_names():
-        method = get_method(name)
-        assert method.__doc__, name
-        assert method.title, name
-        assert method.paper, name

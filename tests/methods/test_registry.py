@@ -27,7 +27,25 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_method_explains_itself() -> None:
-    assert {"simcse", "clusterns", "esimcse"} <= set(registry.method_names())
+    assert {
+        "simcse",
+        "clusterns",
+        "esimcse",
+        "mixcse",
+        "dclr",
+        "promptbert",
+        "conpvp",
+        "sncse",
+    } <= set(registry.method_names())
+    assert {
+        "clustering",
+        "queue",
+        "mixing",
+        "noise",
+        "guide",
+        "prototype",
+        "soft_negative",
+    } <= set(registry.part_names())
     for name in registry.method_names():
         method = registry.get_method(name)
         assert (method.name, bool(method.title), bool(method.paper)) == (name, True, True)
@@ -66,6 +84,11 @@ def test_parts_join_a_method_with_their_keys_and_checks() -> None:
         ({"parts": ["soft_negative"], "positives": "crop"}, "crop does not go with soft negatives"),
         ({"method": "whitening", "parts": ["queue"]}, "for methods that train, and whitening does"),
         ({"method": "average", "template": "bert"}, "choose method prompt"),
+        ({"method": "promptbert", "template": ""}, "needs a template"),
+        ({"method": "conpvp", "positive_template": "bert"}, "has its own"),
+        ({"method": "mixcse", "mixed_share": 1.5}, "mixed_share"),
+        ({"method": "sncse", "positives": "document"}, "document does not go with soft negatives"),
+        ({"method": "dclr", "positives": "document"}, "guide of whole sentences"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused_by_name(changes: dict, message: str) -> None:

@@ -1,56 +1,18 @@
-from __future__ import annotations
+"""The formulas, each against numbers computed by hand or a plain matrix."""
 
-from typing import Any
+from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor
 
-from clusterns.losses.clusterns import Clustering, make_clustering
 from clusterns.losses.functional import (
     bidirectional_margin,
     cosine_matrix,
     farthest_chain,
+    global_centroids,
     info_nce,
     mean_in_batch_similarity,
 )
-from clusterns.methods.clusterns import ClusteringSettings
-
-
-def started(centroids: Tensor, **settings: Any) -> Clustering:
-    chosen = ClusteringSettings(clusters=len(centroids), **settings)
-    part = make_clustering(chosen, centroids.shape[1])
-    part.start(centroids)
-    return part
-
-
-def test_update_moves_only_the_clusters_that_have_members() -> None:
-    part = started(torch.tensor([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]]), momentum=0.25)
-    part.update(torch.tensor([[2.0, 0.0], [4.0, 0.4]]))
-    # Members of the first: mean (3, 0.2); a quarter of the way from (1, 0).
-    expected = torch.tensor([[1.5, 0.05], [0.0, 1.0], [-1.0, -1.0]])
-    torch.testing.assert_close(part.centroids, expected)
-
-
-def test_the_released_code_adds_the_sum() -> None:
-    start = torch.tensor([[1.0, 0.0], [-1.0, 0.0]])
-    part = started(start, momentum=0.25, variant="released")
-    part.update(torch.tensor([[2.0, 0.0], [4.0, 0.4]]))
-    torch.testing.assert_close(part.centroids[0], torch.tensor([0.75 + 0.25 * 6, 0.25 * 0.4]))
-
-
-def test_nearest_and_second_with_ties_are_two_different_centroids() -> None:
-    similarities, nearest, second = started(torch.ones(3, 2)).neighbors(torch.ones(4, 2))
-    assert (nearest != second).all()
-    torch.testing.assert_close(similarities, torch.ones(4, 3))
-
-
-def test_no_gradient_reaches_the_centroids_and_some_the_samples() -> None:
-    part = started(torch.randn(3, 2))
-    samples = torch.randn(4, 2, requires_grad=True)
-    part.neighbors(samples)[0].sum().backward()
-    assert samples.grad.abs().sum() > 0
-    assert part.centroids.grad is None
 
 
 def test_the_chain_takes_the_least_similar_to_the_last_each_once() -> None:
@@ -69,15 +31,6 @@ def test_the_chain_over_equal_rows_takes_each_once() -> None:
 def test_the_chain_stays_on_the_device_of_the_batch() -> None:
     # Another device than the processor's, on which nothing is computed.
     assert farthest_chain(torch.ones(4, 4, device="meta"), 3, first=1).device.type == "meta"
-
-
-@pytest.mark.parametrize("started_at", [None, 0, 1])
-def test_counters_survive_whenever_clustering_started(started_at: int | None) -> None:
-    part, other = Clustering(ClusteringSettings(clusters=2), 2), started(torch.eye(2))
-    part.step, part.started_at = 4, started_at
-    other.load_state_dict(part.state_dict())
-    assert (other.step, other.started_at) == (4, started_at)
-    assert torch.equal(other.centroids, torch.zeros(2, 2))
 
 
 def test_cosine_matrix_by_hand() -> None:
@@ -122,3 +75,23 @@ def test_the_margin_holds_delta_between_minus_beta_and_minus_alpha(
 ) -> None:
     found = bidirectional_margin(torch.tensor(delta), alpha=0.1, beta=0.3)
     assert found.item() == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("scale", [[1.0, 2.0, 3.0, 4.0], [0.01, 0.1, 1.0, 100.0]])
+def test_global_centroids_are_the_raw_means_of_clusters_of_directions(scale: list[float]) -> None:
+    directions = torch.tensor([[1.0, 0.1, 0.0], [0.1, 1.0, 0.0], [0.0, 0.1, 1.0]])
+    vectors = (torch.tensor(scale)[:, None, None] * directions).reshape(-1, 3)
+    centroids = global_centroids(vectors, 3, seed=0)
+    order = centroids.argmax(1).argsort()
+    torch.testing.assert_close(centroids[order], sum(scale) / 4 * directions)
+
+
+@pytest.mark.filterwarnings("ignore:Number of distinct clusters")
+def test_global_centroids_of_single_and_missing_members() -> None:
+    vectors = torch.tensor([[2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, 0.0, 4.0]])
+    centroids = global_centroids(vectors, 3, seed=0)
+    torch.testing.assert_close(centroids[centroids.argmax(1).argsort()], vectors)
+    # Fewer different rows than centroids: some stay empty, none is missing.
+    centroids = global_centroids(vectors.repeat(2, 1), 5, seed=0)
+    assert centroids.shape == (5, 3)
+    assert (centroids.norm(dim=1) == 0).sum() == 2
