@@ -11,6 +11,7 @@ import pytest
 import yaml
 from sentence_transformers import SentenceTransformer
 
+from clusterns.adaptation.scores import summarize
 from clusterns.encoder.load import load_base
 from tests.helpers.commands import LightPrograms, run_cli
 from tests.helpers.texts import sentences
@@ -171,13 +172,13 @@ def test_titles_of_a_csv_are_adapted_to(corpus: Path, tiny_bert: Path, tmp_path:
     assert "<- chosen" in err
     facts = json.loads((output / "results.json").read_text())["facts"]
     assert facts["purpose"] == "topics"
-    assert f"interpolation weight {facts['share']:g}" in out
+    assert summarize(facts) in out
     assert SentenceTransformer(str(output / "model")).encode(["a title"]).shape == (1, 32)
     # The same run again: the finished one is found.
     code, out, err = run_cli("adapt", "--output", output, "--resume", "--no-report")
     assert code == 0, err
     assert "is finished" in err
-    assert f"interpolation weight {facts['share']:g}" in out
+    assert summarize(facts) in out
 
 
 CORPUS, RUN = ["train", "corpus.txt"], ["train", "corpus.txt", "--output", "run"]

@@ -56,12 +56,12 @@ class AdaptSettings(Settings):
     ridge: float = Field(3e-5, gt=0)
     """Ridge penalty of the fit."""
     interpolation_weights: tuple[Annotated[float, Field(gt=0, le=1)], ...] = (
-        0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0,
+        0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0,
     )  # fmt: skip
     """Interpolation weights to try between the base and the adapted model."""
     min_agreement_general: float = Field(0.985, ge=0, le=1)
     """Minimum agreement with the base on general text (Spearman correlation of pairwise similarities)."""
-    max_drift: float = Field(0.04, ge=0)
+    max_drift: float = Field(0.035, ge=0)
     """Maximum increase in the similarity of related sentences of general English, in standard deviations."""
     min_agreement_domain: float = Field(0.9, ge=0, le=1)
     """Minimum agreement with the base on held-out sentences of your text."""
