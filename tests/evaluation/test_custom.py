@@ -1,11 +1,20 @@
+"""One's own sets. How lines, headers and columns are read is tested in tests/data."""
+
 from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.evaluation.custom import read_labelled_texts, read_queries, read_scored_pairs
+from clusterns.evaluation.custom import (
+    read_labelled_texts,
+    read_lines,
+    read_queries,
+    read_scored_pairs,
+)
 
 
 def write(tmp_path: Path, name: str, text: str) -> Path:
@@ -14,25 +23,47 @@ def write(tmp_path: Path, name: str, text: str) -> Path:
     return path
 
 
+PAIRS = "sentence1,sentence2,score\nA cat.,A dog.,2.5\nOne,Two,0\n"
+
+
 @pytest.mark.parametrize(
-    ("name", "text"),
+    ("name", "text", "columns"),
     [
-        ("a.csv", "sentence1,sentence2,score\nA cat.,A dog.,2.5\nOne,Two,0\n"),
-        ("a.csv", "A cat.,A dog.,2.5\nOne,Two,0\n"),
-        ("a.tsv", "score\tsentence2\tsentence1\n2.5\tA dog.\tA cat.\n0\tTwo\tOne\n"),
+        ("a.csv", PAIRS, ""),
+        ("a.csv", "A cat.,A dog.,2.5\nOne,Two,0\n", ""),
+        ("a.tsv", "score\tsentence2\tsentence1\n2.5\tA dog.\tA cat.\n0\tTwo\tOne\n", ""),
+        ("a.tsv", "2.5\tA dog.\tA cat.\n0\tTwo\tOne\n", ":3,2,1"),
+        ("a.csv", "x,y,z\nA cat.,2.5,A dog.\nOne,0,Two\n", ":x,z,y"),
         (
             "a.jsonl",
-            '{"sentence1": "A cat.", "sentence2": "A dog.", "score": 2.5}\n'
+            '{"sentence1": "A cat.", "sentence2": "A dog.", "score": 2.5}\n\n'
             '{"sentence1": "One", "sentence2": "Two", "score": 0}\n',
+            "",
         ),
     ],
 )
-def test_scored_pairs(tmp_path: Path, name: str, text: str) -> None:
-    pairs = read_scored_pairs(write(tmp_path, name, text))
+def test_scored_pairs(tmp_path: Path, name: str, text: str, columns: str) -> None:
+    pairs = read_scored_pairs(Path(f"{write(tmp_path, name, text)}{columns}"))
     assert pairs.sentences1 == ["A cat.", "One"]
     assert pairs.sentences2 == ["A dog.", "Two"]
     assert pairs.scores.tolist() == [2.5, 0.0]
-    assert pairs.name == "a"
+    assert (pairs.label, pairs.metric) == ("a", "Spearman")
+
+
+def test_parquet_and_a_colon_in_a_name(tmp_path: Path) -> None:
+    table = pa.table({"score": [1, 2], "sentence2": ["b", "d"], "sentence1": ["a", "c"]})
+    pq.write_table(table, tmp_path / "a.parquet")
+    assert read_scored_pairs(tmp_path / "a.parquet").sentences1 == ["a", "c"]
+    assert read_scored_pairs(write(tmp_path, "a:b.csv", PAIRS)).name == "a:b"
+
+
+def test_the_columns_and_lines_left_out_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    read_labelled_texts(write(tmp_path, "a.csv", "x,Text,label\n1,a,3\n1,2\n4,b,6\n"))
+    said = capsys.readouterr().err
+    assert "the first line is the header; label is column 3 'label', text is column 2" in said
+    assert "1 lines have too many or too few cells and were left out" in said
 
 
 @pytest.mark.parametrize(
@@ -41,10 +72,7 @@ def test_scored_pairs(tmp_path: Path, name: str, text: str) -> None:
         ("a,b,1\nc,d,high\n", "line 2: the score 'high'"),
         ("a,b,1\nc,d,nan\n", "line 2: the score 'nan'"),
         ("a,b,1\nc,,2\n", "line 2: expected a text"),
-        (
-            "text_a,text_b,similarity\na,b,1\nc,d,2\n",
-            "say which columns hold sentence1, .*a.csv:COLUMN,COLUMN,COLUMN",
-        ),
+        ("text_a,text_b,like\na,b,1\nc,d,2\n", "sentence1, .*a.csv:COLUMN,COLUMN,COLUMN"),
         ("a,b,1\n", "at least two pairs"),
         ("a,b,1\nc,d,1\n", "different scores"),
         ("", "at least two pairs"),
@@ -55,13 +83,37 @@ def test_broken_scored_pairs(tmp_path: Path, text: str, says: str) -> None:
         read_scored_pairs(write(tmp_path, "a.csv", text))
 
 
-def test_labels_are_numbered_without_gaps(tmp_path: Path) -> None:
+def test_files_and_columns_that_are_not_there(tmp_path: Path) -> None:
+    path = write(tmp_path, "a.csv", PAIRS)
+    for columns in ("3", "1,2,3,4", "1,,2"):
+        with pytest.raises(UserError, match="name 3 columns after the file: .*a.csv:sentence1,"):
+            read_scored_pairs(Path(f"{path}:{columns}"))
+    with pytest.raises(UserError, match="is not a file"):
+        read_scored_pairs(tmp_path / "no.csv")
+    with pytest.raises(UserError, match="cannot read"):
+        read_lines(tmp_path / "no")
+
+
+def test_western_text_is_read_where_it_is_known_and_never_guessed(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes("“café”\n".encode("cp1252"))
+    assert read_lines(path, western=True) == ["“café”"]
+    with pytest.raises(UserError, match=r"not UTF-8: byte 0x93 .*line 1"):
+        read_lines(path)
+    path.write_text("“café”\n", "utf-8")
+    assert read_lines(path, western=True) == ["“café”"]
+
+
+def test_labels_are_words_or_numbers_without_gaps(tmp_path: Path) -> None:
     texts = read_labelled_texts(write(tmp_path, "a.tsv", "7\tx\n3\ty\n7\tz\n"))
-    assert texts.labels.tolist() == [1, 0, 1]
-    assert texts.classes == 2
+    assert (texts.labels.tolist(), texts.classes) == ([1, 0, 1], 2)
+    rows = '{"label": 4, "text": "x"}\n{"label": "b", "text": "y"}\n'
+    assert read_labelled_texts(write(tmp_path, "a.jsonl", rows)).labels.tolist() == [0, 1]
+    with pytest.raises(UserError, match="two classes"):
+        read_labelled_texts(write(tmp_path, "a.tsv", "7\tx\n7\ty\n"))
 
 
-def test_an_unrecognised_header_is_no_class(tmp_path: Path) -> None:
+def test_an_unrecognized_header_is_no_class(tmp_path: Path) -> None:
     rows = "pos,It was good\nneg,It was bad\n" * 2
     known = read_labelled_texts(write(tmp_path, "a.csv", "category,sentence\n" + rows))
     assert (known.classes, len(known.texts)) == (2, 4)
@@ -69,14 +121,6 @@ def test_an_unrecognised_header_is_no_class(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="'mood', 'remark', a header or a row"):
         read_labelled_texts(unknown)
     assert read_labelled_texts(Path(f"{unknown}:mood,remark")).classes == 2
-    assert read_labelled_texts(write(tmp_path, "a.csv", rows)).classes == 2
-
-
-def test_windows_quotes_are_not_misread(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_bytes("label,text\n1,“Yes”\n2,No\n".encode("cp1252"))
-    with pytest.raises(UserError, match=r"not UTF-8: byte 0x93 .*\(line 2\)"):
-        read_labelled_texts(path)
 
 
 def test_texts_taken_for_labels(tmp_path: Path) -> None:
@@ -90,9 +134,7 @@ def test_texts_taken_for_labels(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "rows", "classes"),
     [
-        ("short-text/agnewsdataraw-8000", 8000, 4),
         ("short-text/stackoverflow_true_text", 19999, 20),  # one title has a tab in it
-        ("short-text/tweet-original-order.txt", 2472, 89),
         ("dbpedia14/test.csv:1,3", 10000, 14),
     ],
 )
@@ -101,29 +143,20 @@ def test_real_tables(shared_data: Path, file: str, rows: int, classes: int) -> N
     assert (len(found.texts), found.classes) == (rows, classes)
 
 
-def test_labelled_jsonl_takes_numbers(tmp_path: Path) -> None:
-    text = '{"label": 4, "text": "x"}\n{"label": "b", "text": "y"}\n'
-    assert read_labelled_texts(write(tmp_path, "a.jsonl", text)).labels.tolist() == [0, 1]
-
-
-def test_one_class_is_no_clustering(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="two classes"):
-        read_labelled_texts(write(tmp_path, "a.tsv", "7\tx\n7\ty\n"))
-
-
-def test_queries_gather_their_texts(tmp_path: Path) -> None:
-    rows = "query,relevant\nq1,a\nq2,b\nq1,c\nq2,a\n"
-    found = read_queries(write(tmp_path, "a.csv", rows))
-    assert found.queries == ["q1", "q2"]
-    assert found.texts == ["a", "b", "c"]
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("a.csv", "query,relevant\nq1,a\nq2,b\nq1,c\nq2,a\n"),
+        (
+            "a.jsonl",
+            '{"query": "q1", "relevant": "a"}\n{"query": "q2", "relevant": ["b", "a"]}\n'
+            '{"query": "q1", "relevant": ["c"]}\n',
+        ),
+    ],
+)
+def test_queries_gather_their_texts(tmp_path: Path, name: str, rows: str) -> None:
+    found = read_queries(write(tmp_path, name, rows))
+    assert (found.queries, found.texts) == (["q1", "q2"], ["a", "b", "c"])
     assert found.relevant == [{0, 2}, {0, 1}]
-
-
-def test_queries_as_json_lists(tmp_path: Path) -> None:
-    rows = '{"query": "q", "relevant": ["a", "b"]}\n{"query": "r", "relevant": "c"}\n'
-    assert read_queries(write(tmp_path, "a.jsonl", rows)).relevant == [{0, 1}, {2}]
-
-
-def test_nothing_to_search(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="two texts or more"):
         read_queries(write(tmp_path, "a.csv", "What is q?,a\n"))
