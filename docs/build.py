@@ -177,14 +177,25 @@ def reference() -> dict[str, Any]:
     return {"tables": [table.markdown() for table in tables], "models": models}
 
 
+def retrieval() -> dict[str, Any]:
+    """The classic collections by vectors, by words and by both."""
+    models = [Results.read(path) for path in sorted((RESULTS / "retrieval").glob("*.json"))]
+    tables = [*results_tables(models), difference_table(find_differences(models, {}))]
+    return {"tables": [table.markdown() for table in tables], "models": models}
+
+
 NUMBERS: dict[str, Callable[[], dict[str, Any]]] = {
     "quickstart": quickstart, "systems": systems, "speed": speed, "shares": shares,
     "adapt": lambda: adaptations(FIRST), "second": lambda: adaptations(SECOND),
     "candidates": candidates, "rivals": rivals, "guarded": guarded, "search": search,
     "tracking": tracking, "memory": memory,
     "estimate": estimate, "settings": settings, "reference": reference,
+    "retrieval": retrieval,
 }  # fmt: skip
-PAGES = {"settings": "docs/settings.md", "reference": "results/reference/README.md"}
+PAGES = {
+    "settings": "docs/settings.md", "reference": "results/reference/README.md",
+    "retrieval": "results/retrieval/README.md",
+}  # fmt: skip
 
 
 def render(name: str) -> str:

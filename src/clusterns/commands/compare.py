@@ -32,9 +32,10 @@ class Compared(NamedTuple):
 class CompareRequest(Request):
     """Show models side by side, and estimate the differences between them.
 
-    On STS, transfer and retrieval sets and your own pairs, each difference has an interval, by a paired bootstrap
-    over the examples: together the intervals hold with 95 %. One that excludes zero shows that the models differ.
-    This ignores variance across training seeds, so it compares these models, not the methods that trained them.
+    On STS, transfer and retrieval sets and your own pairs and queries, each difference has an interval, by a paired
+    bootstrap over the examples: together the intervals hold with 95 %. One that excludes zero shows that the models
+    differ. The ways of searching a collection are compared like models. All this ignores variance across training
+    seeds, so it compares these models, not the methods that trained them.
     """
 
     models: Texts = Field(kw_only=False)
@@ -61,6 +62,7 @@ class CompareRequest(Request):
             if path.suffix.lower() not in FORMATS:
                 raise UserError(f"--output {path}: comparisons are written as .md, .tex or .json.")
         from clusterns.evaluation.catalog import EvaluationData
+        from clusterns.evaluation.compare import difference_table, find_differences, gold_scores
         from clusterns.evaluation.results import read_results
         from clusterns.evaluation.tables import published_rows, results_tables
         from clusterns.files import write_json
@@ -75,21 +77,16 @@ class CompareRequest(Request):
             for name, model in found:
                 model.name = f"{model.name} ({name})"
         tables = results_tables(models, published_rows if self.published else lambda suite: {})
-        differences: list[Difference] = []
-        if len(models) > 1:
-            from clusterns.evaluation.compare import difference_table, find_differences, gold_scores
-
-            gold = gold_scores(models, data.pairs)
-            comparison = find_differences(models, gold, self.n_resamples, self.seed, progress=True)
-            differences = comparison.differences
-            if differences:
-                tables.append(difference_table(comparison))
-            else:
-                for note in comparison.notes or ["Not tested: the models have no set in common."]:
-                    log(note)
+        gold = gold_scores(models, data.pairs)
+        comparison = find_differences(models, gold, self.n_resamples, self.seed, progress=True)
+        if comparison.differences:
+            tables.append(difference_table(comparison))
+        elif len(models) > 1:
+            for note in comparison.notes or ["Not compared: the models have no set in common."]:
+                log(note)
         for path in outputs:
             if path.suffix.lower() == ".json":
-                write_json(path, [one.plain() for one in differences])
+                write_json(path, [one.plain() for one in comparison.differences])
             else:
                 write_tables(path, tables)
             log(f"Wrote {path}.")
@@ -98,7 +95,7 @@ class CompareRequest(Request):
 
             plot_alignment_uniformity(models, Path(self.picture))
             log(f"Wrote {self.picture}.")
-        return Compared(models, differences, tables)
+        return Compared(models, comparison.differences, tables)
 
 
 class CompareCommand(CompareRequest):
