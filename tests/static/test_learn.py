@@ -121,8 +121,8 @@ def test_text_without_blanks_has_pieces() -> None:
 
 def test_the_vocabulary_is_the_same_in_every_run() -> None:
     program = (
-        "from tests.static.test_learn import TEXTS; from clusterns.static.vocabulary import *; "
-        "print(train_tokenizer(TEXTS, 120).to_str())"
+        "from tests.helpers.texts import sentences; from clusterns.static.vocabulary import *; "
+        "print(train_tokenizer(sentences(300), 120).to_str())"
     )
     runs = [subprocess.run([sys.executable, "-c", program], capture_output=True) for _ in range(2)]
     assert runs[0].stdout == runs[1].stdout
