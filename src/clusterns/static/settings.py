@@ -12,7 +12,7 @@ from clusterns.settings import Settings
 class StaticSettings(Settings):
     """How a table of word-piece vectors is learned from text alone."""
 
-    vocabulary_size: int = Field(30_000, ge=100)
+    vocabulary_size: int = Field(16_000, ge=100)
     """Word pieces to learn from the corpus (WordPiece, lower-cased)."""
     tokenizer: str = ""
     """Use the tokenizer of this model instead of learning word pieces."""
