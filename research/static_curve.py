@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-
 from benchmarks.harness import wikipedia
+
 from clusterns.evaluation.catalog import EvaluationData
 from clusterns.evaluation.sts import cosines_of, spearman
 from clusterns.files import read_json, write_json
@@ -46,7 +46,12 @@ def main() -> None:
                 for name in ("STS-B dev", *SETS)
             }
             score["Avg."] = float(np.mean([score[name] for name in SETS]))
-            about = {"lines": lines, "contrast": contrast, "seed": 0, "processor_seconds": round(seconds)}
+            about = {
+                "lines": lines,
+                "contrast": contrast,
+                "seed": 0,
+                "processor_seconds": round(seconds),
+            }
             print(about, {name: round(value, 1) for name, value in score.items()}, flush=True)
             found.append({**about, "scores": score, **make_record(command=sys.argv)})
             RECORD.parent.mkdir(parents=True, exist_ok=True)

@@ -17,8 +17,9 @@ from sentence_transformers.sentence_transformer.modules import Normalize, Static
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn.functional import embedding_bag
-from transformers import PrinterCallback, ProgressCallback
+from transformers import PrinterCallback, ProgressCallback, TrainerState
 
+from clusterns.console import bar
 from clusterns.static.vectors import Table
 
 # A weight moves by a share of itself, a vector's number by a part of its length.
@@ -55,6 +56,20 @@ class WeightedEmbedding(StaticEmbedding):
         """What was learned."""
         vectors = self.embedding.weight.detach().numpy()
         return Table(vectors, self.weights().detach().numpy())
+
+
+class Progress(ProgressCallback):
+    """The library's progress bar in our style, without its line of statistics."""
+
+    def on_train_begin(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
+        """Show the bar."""
+        self.training_bar = bar(total=state.max_steps, desc="Contrast", unit="step")
+        self.current_step = 0
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
+        """Show the loss beside the bar."""
+        if "loss" in (logs or {}):
+            self.training_bar.set_postfix(loss=f"{logs['loss']:.3f}")
 
 
 def contrast(
@@ -112,7 +127,8 @@ def contrast(
         loss=MultipleNegativesSymmetricRankingLoss(model, scale=1 / temperature),
     )
     trainer.remove_callback(PrinterCallback)
-    if quiet:
-        trainer.remove_callback(ProgressCallback)
+    trainer.remove_callback(ProgressCallback)
+    if not quiet:
+        trainer.add_callback(Progress)
     trainer.train()
     return embedding.table()
