@@ -22,10 +22,10 @@ from clusterns.files import atomic_file, read_json, write_json
 
 NAMES = (
     "training", "clustering", "cost", "encoding", "evaluation", "memory", "scale", "waiting", "explore",
-    "similar", "adapt",
+    "similar", "search", "adapt",
 )  # fmt: skip
 # Those that would hold each other up on two cores are measured on one.
-ONE_THREAD = ("evaluation", "scale", "similar", "adapt")
+ONE_THREAD = ("evaluation", "scale", "similar", "search", "adapt")
 
 
 def module(name: str) -> ModuleType:

@@ -20,7 +20,7 @@ PROGRAM = "clusterns"
 # In the order of the help. Each is a module of `clusterns.commands`: one with an `app` is a group,
 # in any other the command `search` is `SearchCommand`, or `SearchRequest` if that is all there is.
 COMMANDS = (
-    "quickstart", "train", "adapt", "methods", "recipes", "evaluate", "compare", "encode", "search",
+    "quickstart", "train", "adapt", "methods", "recipes", "evaluate", "compare", "encode", "lance", "search",
     "similar", "topics", "explore", "report", "inspect", "push", "data", "lab",
 )  # fmt: skip
 
