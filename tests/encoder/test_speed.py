@@ -41,7 +41,7 @@ def test_drops_the_asked_share_and_keeps_the_mean(probability: float) -> None:
     assert kept[0].item() == pytest.approx(1 / (1 - probability), rel=1e-3)
 
 
-def test_neighbouring_cells_are_independent() -> None:
+def test_neighboring_cells_are_independent() -> None:
     """Four cells share one draw of 64 bits: each pair of them is dropped together by chance only."""
     torch.manual_seed(0)
     zeros = (FastDropout(0.3)(torch.ones(100_000, 4)) == 0).double()

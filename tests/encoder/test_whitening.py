@@ -28,14 +28,14 @@ def test_whitened_vectors_have_unit_covariance(dimensions: int | None) -> None:
     vectors[:, 3] = vectors[:, 0] + vectors[:, 1]  # a direction without variance
     moments = Moments(8)
     moments.add(vectors)
-    dense, normalise = whitening(moments, dimensions)
+    dense, normalize = whitening(moments, dimensions)
     kept = dimensions or 7
     with torch.no_grad():
         white = dense.double()({"sentence_embedding": vectors})["sentence_embedding"]
     np.testing.assert_allclose(np.cov(white.T), np.eye(kept), atol=1e-3)
     np.testing.assert_allclose(white.mean(0), np.zeros(kept), atol=1e-3)
     with torch.no_grad():
-        unit = normalise({"sentence_embedding": white})["sentence_embedding"]
+        unit = normalize({"sentence_embedding": white})["sentence_embedding"]
     np.testing.assert_allclose(unit.norm(dim=1), np.ones(200), atol=1e-9)
 
 

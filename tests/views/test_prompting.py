@@ -22,7 +22,7 @@ def bert() -> PreTrainedTokenizerFast:
 
 
 def byte_level() -> PreTrainedTokenizerFast:
-    """RoBERTa's kind of tokeniser: blanks belong to the word that follows them."""
+    """RoBERTa's kind of tokenizer: blanks belong to the word that follows them."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     specials = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
@@ -130,7 +130,7 @@ def test_the_collator_gives_each_view_its_template_and_max_length_to_the_sentenc
     assert short["input_ids"].shape == (1, 12)
 
 
-def test_a_tokeniser_without_a_mask_is_refused(bert: PreTrainedTokenizerFast) -> None:
+def test_a_tokenizer_without_a_mask_is_refused(bert: PreTrainedTokenizerFast) -> None:
     plain = PreTrainedTokenizerFast(tokenizer_object=bert.backend_tokenizer)
     with pytest.raises(UserError, match="mask token"):
         templated_tokenizer(plain, template_pair("bert")[0], full_stop=True)

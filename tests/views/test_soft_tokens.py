@@ -20,7 +20,7 @@ def test_the_template_has_its_tokens_behind_all_others() -> None:
     tokenizer = load_tokenizer("minibert")
     before = len(tokenizer)
     tokens = TemplateTokens.of(TEMPLATE, tokenizer)
-    assert len(tokenizer) == before, "the base's own tokeniser was changed"
+    assert len(tokenizer) == before, "the base's own tokenizer was changed"
     stop = tokenizer.convert_tokens_to_ids(".")
     assert tokens.ids == (
         tokenizer.cls_token_id, before, before + 1, tokenizer.mask_token_id, stop,

@@ -67,7 +67,7 @@ def duration(seconds: float) -> str:
 
 
 def planned_steps(recipe: Recipe, rows: int) -> int:
-    """Steps of a run over ``rows`` sentences, early stopping aside."""
+    """Number of steps of a run over ``rows`` sentences, without early stopping."""
     return recipe.max_steps or max(1, int(rows // recipe.batch_size * recipe.epochs))
 
 

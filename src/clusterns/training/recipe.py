@@ -1,4 +1,4 @@
-"""A recipe: every setting of a run, flat, checked, from a YAML file or a published one's name."""
+"""Recipes: every setting of a run, flat and checked, from a YAML file or the name of a published recipe."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from clusterns.settings import as_number, closest, validated
 __all__ = ["Recipe", "load_recipe", "recipe_names"]
 
 DEFAULT_RECIPE, MINIBERT_RECIPE = "default", "minibert"
-# Settings of earlier versions, with the values that older recipes hold and that mean what is done today.
+# Settings that no longer exist, with the only values at which an older recipe means the same today.
 RETIRED = [("soft_parser", "")]
 
 
@@ -32,11 +32,11 @@ def recipe_names() -> list[str]:
 def load_recipe(
     name_or_file: str = DEFAULT_RECIPE, changes: Mapping[str, Any] | None = None
 ) -> Recipe:
-    """A published recipe by name, or the user's own YAML file, with ``changes`` on top.
+    """Load a published recipe by name, or the user's own YAML file, with ``changes`` on top.
 
-    The method's own defaults lie below both. Some changes take a key of the recipe out: start_step
-    its sigma and the other way round, a template its pooling, another method the keys that it does
-    not know.
+    The method's defaults apply to keys that neither of them sets. Some changes remove a key of the
+    recipe: start_step and sigma each other, a template the pooling, another method the keys that it
+    does not have.
     """
     source = f"recipe {name_or_file}"
     values, changes = current_names(_read(name_or_file)), current_names(changes or {})
@@ -58,14 +58,14 @@ def load_recipe(
             part = part_with(key)
             remedy = f" Add it with parts=[{part}]." if part else ""
             raise UserError(
-                f"{source}: {key} belongs to {belongs[key]}, and the method is {method.name}."
+                f"{source}: {key} belongs to {belongs[key]}, but the method is {method.name}."
                 f"{remedy}"
             )
     return validated(kind, both, source)
 
 
 def _names(parts: Any) -> tuple[str, ...]:
-    """The names in the key ``parts``; anything else is refused with the other settings."""
+    """The names in the key ``parts``; validation refuses anything else."""
     parts = [parts] if isinstance(parts, str) else parts
     return tuple(map(str, parts)) if isinstance(parts, list | tuple) else ()
 
@@ -90,12 +90,12 @@ def _read(name_or_file: str) -> dict[str, Any]:
             f"recipe {name_or_file} is not YAML: {' '.join(str(error).split())}."
         ) from None
     if not isinstance(values, dict):
-        raise UserError(f"recipe {name_or_file} must be keys and values.")
+        raise UserError(f"recipe {name_or_file} must consist of keys and values.")
     return {key: as_number(value) for key, value in _of_older_run(values).items()}
 
 
 def _of_older_run(values: dict[str, Any]) -> dict[str, Any]:
-    """A recipe that an earlier version resolved, in the settings of today."""
+    """The settings of a recipe that an earlier version may have resolved."""
     values = {key: value for key, value in values.items() if (key, value) not in RETIRED}
     # Before there was ``checkpoint``, dev=none chose the step by the label-free score.
     is_older_run = {"dev", "heldout", "patience"} <= values.keys() and "checkpoint" not in values

@@ -36,9 +36,9 @@ class TemplateTokens:
         """Tokenize a template; text that looks like a special token stays text."""
         tokenizer = with_soft_tokens(tokenizer, template)
         first, last = _frame(tokenizer)
-        before, after = _numbered(template)
+        before, after = _named_halves(template)
         # A space before the sentence belongs to the sentence, as in byte-level tokenizers.
-        left, right = _tokenised(before.rstrip(), tokenizer), _tokenised(after, tokenizer)
+        left, right = _half_ids(before.rstrip(), tokenizer), _half_ids(after, tokenizer)
         ids = (*first, *left, *right, *last)
         return cls(ids, len(first) + len(left), ids.index(tokenizer.mask_token_id))
 
@@ -55,7 +55,7 @@ def _frame(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
     return ids[:start], ids[end:]
 
 
-def _tokenised(half: str, tokenizer: PreTrainedTokenizerBase) -> list[int]:
+def _half_ids(half: str, tokenizer: PreTrainedTokenizerBase) -> list[int]:
     """The tokens of one side of a template; one of the two sides holds the mask."""
     left, mask, right = half.partition(MASK)
     if mask:
@@ -67,7 +67,7 @@ def _tokenised(half: str, tokenizer: PreTrainedTokenizerBase) -> list[int]:
     return [*ids, tokenizer.mask_token_id, *_ids(right, tokenizer)] if mask else ids
 
 
-def _numbered(template: Template) -> tuple[str, str]:
+def _named_halves(template: Template) -> tuple[str, str]:
     """The halves of a template, with each {soft} as the name of its token between null characters."""
     before, after = template.halves
     for name in template.soft_tokens:
