@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -14,8 +15,9 @@ from tokenizers.processors import TemplateProcessing
 from transformers import PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from clusterns.errors import UserError
-from clusterns.views.template import MASK, SOFT, Template
+from clusterns.views.template import MASK, SENTENCE, SOFT, Template
 
+SLOTS = "(" + "|".join(map(re.escape, (SENTENCE, MASK, SOFT))) + ")"
 # PromptBERT's rule at test time: a sentence that does not end in one of . ? " ' gets a full stop.
 FULL_STOP = Replace(Regex(r"""(?<=[^.?"'])\z"""), ".")
 
@@ -36,11 +38,28 @@ class TemplateTokens:
         """Tokenize a template; text that looks like a special token stays text."""
         tokenizer = with_soft_tokens(tokenizer, template)
         first, last = _frame(tokenizer)
-        before, after = _named_halves(template)
-        # A space before the sentence belongs to the sentence, as in byte-level tokenizers.
-        left, right = _half_ids(before.rstrip(), tokenizer), _half_ids(after, tokenizer)
-        ids = (*first, *left, *right, *last)
-        return cls(ids, len(first) + len(left), ids.index(tokenizer.mask_token_id))
+        mask_id, soft = tokenizer.mask_token_id, iter(template.soft_tokens)
+        mask = tokenizer.added_tokens_decoder[mask_id]
+        ids, slot = [*first], 0
+        pieces = ["", *re.split(SLOTS, template.text), ""]
+        for before, piece, after in zip(pieces, pieces[1:], pieces[2:], strict=False):
+            if piece == SENTENCE:
+                slot = len(ids)
+            elif piece == MASK:
+                ids.append(mask_id)
+            elif piece == SOFT:
+                ids.append(tokenizer.convert_tokens_to_ids(next(soft)))
+            else:
+                # As in running text: some mask tokens swallow adjacent spaces, and in byte-level
+                # tokenizers, a space before the sentence belongs to the sentence.
+                if SOFT in (before, after):
+                    piece = piece.strip()
+                if after == SENTENCE or (after == MASK and mask.lstrip):
+                    piece = piece.rstrip()
+                if before == MASK and mask.rstrip:
+                    piece = piece.lstrip()
+                ids += _plain_ids(piece, tokenizer)
+        return cls((*ids, *last), slot, ids.index(mask_id))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -53,40 +72,6 @@ def _frame(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
     start = special.index(0)
     end = len(ids) - special[::-1].index(0)
     return ids[:start], ids[end:]
-
-
-def _half_ids(half: str, tokenizer: PreTrainedTokenizerBase) -> list[int]:
-    """The tokens of one side of a template; one of the two sides holds the mask."""
-    left, mask, right = half.partition(MASK)
-    if mask:
-        # As in running text, where the mask token of some tokenizers swallows adjacent spaces.
-        token = tokenizer.added_tokens_decoder[tokenizer.mask_token_id]
-        left = left.rstrip() if token.lstrip else left
-        right = right.lstrip() if token.rstrip else right
-    ids: list[int] = _ids(left, tokenizer)
-    return [*ids, tokenizer.mask_token_id, *_ids(right, tokenizer)] if mask else ids
-
-
-def _named_halves(template: Template) -> tuple[str, str]:
-    """The halves of a template, with each {soft} as the name of its token between null characters."""
-    before, after = template.halves
-    for name in template.soft_tokens:
-        if SOFT in before:
-            before = before.replace(SOFT, f"\0{name}\0", 1)
-        else:
-            after = after.replace(SOFT, f"\0{name}\0", 1)
-    return before, after
-
-
-def _ids(text: str, tokenizer: PreTrainedTokenizerBase) -> list[int]:
-    """The tokens of a text, in which null characters enclose the names of learned tokens."""
-    ids: list[int] = []
-    for place, piece in enumerate(text.split("\0")):
-        if place % 2:
-            ids.append(tokenizer.convert_tokens_to_ids(piece))
-        else:
-            ids += _plain_ids(piece.strip() if "\0" in text else piece, tokenizer)
-    return ids
 
 
 def with_soft_tokens(
@@ -104,13 +89,10 @@ def with_soft_tokens(
     return known
 
 
-def _plain_ids(text: str, tokenizer: PreTrainedTokenizerBase) -> list[int]:
-    for token, escaped in _escapes(tokenizer).items():
+def _plain_ids(text: str, tokenizer: PreTrainedTokenizerBase, escape: bool = True) -> list[int]:
+    """The tokens of a text in which nothing is special."""
+    for token, escaped in _escapes(tokenizer).items() if escape else ():
         text = text.replace(token, escaped)
-    return _unescaped_ids(text, tokenizer)
-
-
-def _unescaped_ids(text: str, tokenizer: PreTrainedTokenizerBase) -> list[int]:
     return tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
 
 
@@ -121,7 +103,7 @@ def _escapes(tokenizer: PreTrainedTokenizerBase) -> dict[str, str]:
     return {
         token: f"{token[0]} {token[1:]}"
         for token in tokenizer.all_special_tokens
-        if special & {*_unescaped_ids(token, tokenizer)}
+        if special & {*_plain_ids(token, tokenizer, escape=False)}
     }
 
 
@@ -148,7 +130,7 @@ def templated_tokenizer(
     steps: list[Normalizer] = [Strip()]
     if full_stop:
         steps.append(FULL_STOP)
-    if template.halves[0][-1:].isspace():
+    if template.text.partition(SENTENCE)[0][-1:].isspace():
         steps.append(Prepend(" "))
     if backend.normalizer is not None:
         steps.append(backend.normalizer)

@@ -34,12 +34,6 @@ class Template:
         """The names of its learned tokens, in order."""
         return [f"[soft{i}]" for i in range(1, self.text.count(SOFT) + 1)]
 
-    @property
-    def halves(self) -> tuple[str, str]:
-        """The text before the sentence and the text after it."""
-        before, _, after = self.text.partition(SENTENCE)
-        return before, after
-
 
 # PromptBERT's pairs: for the anchor (and the test), and for the positive.
 PUBLISHED = {
