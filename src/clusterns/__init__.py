@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from clusterns.commands.lab_results import lab_report as lab_report
     from clusterns.commands.lab_results import lab_restore as lab_restore
     from clusterns.commands.lab_results import lab_table as lab_table
+    from clusterns.commands.lance import lance as lance
     from clusterns.commands.push import push as push
     from clusterns.commands.recipes import recipes as recipes
     from clusterns.commands.report import report as report
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
     from clusterns.training.trainer import ContrastiveTrainer as ContrastiveTrainer
 
 _COMMANDS = (
-    "adapt", "compare", "encode", "evaluate", "explore", "inspect", "push", "recipes", "report", "search",
-    "similar", "topics", "train",
+    "adapt", "compare", "encode", "evaluate", "explore", "inspect", "lance", "push", "recipes", "report",
+    "search", "similar", "topics", "train",
 )  # fmt: skip
 _LAB_RESULTS = ("lab_figures", "lab_record", "lab_report", "lab_restore", "lab_table")
 # Where each public name is defined; it is imported when it is first used.
@@ -51,52 +52,9 @@ _HOMES = {
     "ClusterNSLoss": "clusterns.losses.clusterns",
     "ContrastiveLoss": "clusterns.losses.contrastive",
     "ContrastiveTrainer": "clusterns.training.trainer",
-    "adapt": "clusterns.commands.adapt",
-    "compare": "clusterns.commands.compare",
-    "encode": "clusterns.commands.encode",
-    "evaluate": "clusterns.commands.evaluate",
-    "explore": "clusterns.commands.explore",
-    "inspect": "clusterns.commands.inspect",
-    "lab_figures": "clusterns.commands.lab_results",
-    "lab_list": "clusterns.commands.lab",
-    "lab_record": "clusterns.commands.lab_results",
-    "lab_report": "clusterns.commands.lab_results",
-    "lab_restore": "clusterns.commands.lab_results",
-    "lab_run": "clusterns.commands.lab",
-    "lab_search": "clusterns.commands.lab",
-    "lab_table": "clusterns.commands.lab_results",
-    "lance": "clusterns.commands.lance",
     "load_base": "clusterns.encoder.load",
 }
 __all__ = sorted(_HOMES)
-__all__ = [
-    "ClusterNSLoss",
-    "ContrastiveLoss",
-    "ContrastiveTrainer",
-    "adapt",
-    "compare",
-    "encode",
-    "evaluate",
-    "explore",
-    "inspect",
-    "lab_figures",
-    "lab_list",
-    "lab_record",
-    "lab_report",
-    "lab_restore",
-    "lab_run",
-    "lab_search",
-    "lab_table",
-    "lance",
-    "load_base",
-    "push",
-    "recipes",
-    "report",
-    "search",
-    "similar",
-    "topics",
-    "train",
-]
 
 
 def __getattr__(name: str) -> Any:
