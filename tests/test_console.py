@@ -12,6 +12,7 @@ from rich.text import Text
 from clusterns import console as module
 from clusterns.console import (
     bar,
+    duration,
     log,
     log_error,
     print_json,
@@ -127,3 +128,11 @@ def test_without_a_terminal_progress_is_a_line_now_and_then(
     assert 4 <= len(lines) < 16
     assert lines[-1].startswith("Counting: 8 of 8 (100%), ")
     assert all(line.isprintable() for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(5, "5 s"), (89, "89 s"), (600, "10 min"), (4380, "73 min"), (7260, "2 h 1 min")],
+)
+def test_durations_are_short(seconds: float, words: str) -> None:
+    assert duration(seconds) == words

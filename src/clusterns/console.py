@@ -156,6 +156,14 @@ def log(message: str) -> None:
         status.print(message, soft_wrap=True)
 
 
+def duration(seconds: float) -> str:
+    """``40 s``, ``73 min`` or ``1 h 35 min``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
 def print_json(value: Any) -> None:
     """Print a result as JSON on stdout, in plain ASCII."""
     sys.stdout.write(json.dumps(value, indent=2) + "\n")

@@ -59,7 +59,7 @@ def test_every_trial_on_record_is_found_in_a_lab_that_was_restored(name: str, la
     assert {label for label, _ in old} == REVISED.get(name, set())
 
 
-def test_an_early_record_has_its_name_from_its_settings_and_its_answers_by_the_early_one() -> None:
+def test_an_early_record_is_named_by_its_settings_and_its_predictions_by_its_early_name() -> None:
     record = Record.read(RECORDS / "main.jsonl")
     line = next(line for line in record.lines if line.label == "ClusterNS, crops")
     first = line.outcomes[0].result

@@ -23,7 +23,7 @@ from clusterns.errors import UserError
 from clusterns.lab import launch as module
 from clusterns.lab import launchers
 from clusterns.lab.experiment import load_experiment
-from clusterns.lab.launch import Launcher, Task, duration, launch
+from clusterns.lab.launch import Launcher, Task, launch
 from clusterns.lab.launchers import OnSlurm, OnThisMachine, make_launcher
 from clusterns.lab.program import Program, named_variables
 from clusterns.lab.trial import run_trials, summary, trials_of
@@ -139,8 +139,7 @@ def test_after_ctrl_c_nothing_is_started_and_what_runs_is_asked_to_stop(log: Pat
     assert len(scripted.starts) < 6
 
 
-def test_durations_and_summaries_are_short() -> None:
-    assert [duration(s) for s in (59.6, 600, 7200)] == ["60 s", "10 min", "2.0 h"]
+def test_summaries_are_short() -> None:
     values = {"dev": 48.12, "sts/Avg.": 36.78, "sts/STS12": 1.0}
     result = {"metric": "STS-B_spearman", "values": values, "processor_seconds": 164.2}
     assert summary(result) == "STS-B dev 48.1, sts/Avg. 36.8; 3 min of processor time"

@@ -8,7 +8,7 @@ from pathlib import Path
 from clusterns.commands.trial import _dev_last, _last
 from clusterns.files import write_json
 from clusterns.lab.experiment import Experiment
-from clusterns.lab.outcomes import Outcome, gather, read_curves, read_metrics
+from clusterns.lab.outcomes import Outcome, gather, read_curves
 from clusterns.lab.trial import trials_of
 from clusterns.training.folder import RunFolder
 
@@ -75,7 +75,6 @@ def test_curves_are_by_key_and_scores_times_a_hundred(tmp_path: Path) -> None:
 def test_a_line_of_metrics_cut_short_by_a_kill_is_left_out(tmp_path: Path) -> None:
     file = tmp_path / "metrics.jsonl"
     file.write_text('{"step": 1, "loss": 2.0}\n{"step": 2, "lo')
-    assert read_metrics(file) == [{"step": 1, "loss": 2.0}]
     assert read_curves(file) == {"loss": [(1, 2.0)]}
     assert _last(RunFolder(tmp_path)) == {}
 

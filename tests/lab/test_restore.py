@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +17,7 @@ from clusterns.errors import UserError
 from clusterns.evaluation.results import (
     Results,
     SetResult,
+    StoredResult,
     SuiteResult,
     read_predictions,
     write_predictions,
@@ -30,7 +31,6 @@ from clusterns.lab.restore import Restored, restore
 from clusterns.lab.tables import scores_table
 from clusterns.lab.trial import Trial, trials_of
 from clusterns.training.folder import RunFolder
-from tests.lab.answers import PAIRS, keep_answers
 from tests.lab.small_lab import fill, lab, scores, write
 
 RESULT = {
@@ -47,12 +47,16 @@ def experiment(tmp_path: Path) -> Experiment:
 
 @pytest.fixture
 def trials(tmp_path: Path, experiment: Experiment, monkeypatch: pytest.MonkeyPatch) -> list[Trial]:
-    """Cells as they are after they have run, with answers row by row."""
+    """Trials as they are after they have run, with predictions per example."""
     monkeypatch.setattr("clusterns.lab.identity.identity_of_base", lambda base: "a base")
     found = trials_of(experiment, tmp_path / "lab", "small")
     for number, trial in enumerate(found):
-        value = keep_answers(trial.folder / "run", trial.line, trial.seed, 1.0 + number)
-        sets = {"STS12": asdict(SetResult(value, "Spearman", 300, 0, digest=PAIRS.digest))}
+        value = 50.0 + number
+        one = {"STS12": SetResult(value, "Spearman", 300, 0, digest="d")}
+        cosines = np.random.default_rng(number).normal(size=300).astype(np.float32)
+        stored = StoredResult("sts", "STS12", "d", trial.line, {}, {}, {}, one)
+        replace(stored, predictions={"sts": cosines}).write(trial.folder / "run" / "evaluation")
+        sets = {"STS12": asdict(one["STS12"])}
         (trial.folder / "run" / "metrics.jsonl").write_text('{"step": 5, "loss": 1.5}\n')
         (trial.folder / "run" / "recipe.yaml").write_text("temperature: 0.05\n")
         result = {
@@ -65,7 +69,7 @@ def trials(tmp_path: Path, experiment: Experiment, monkeypatch: pytest.MonkeyPat
     return found
 
 
-def test_tables_tests_and_records_are_those_of_the_lab_that_ran(
+def test_tables_and_records_equal_those_of_the_lab_that_ran(
     tmp_path: Path, experiment: Experiment, trials: list[Trial]
 ) -> None:
     lines = gather(experiment, trials)
@@ -90,7 +94,7 @@ def test_tables_tests_and_records_are_those_of_the_lab_that_ran(
     assert restore([tmp_path / "records"], tmp_path / "other").there == 4
 
 
-def test_answers_of_two_records_of_a_cell_stand_side_by_side(
+def test_predictions_of_two_records_of_a_trial_are_joined(
     tmp_path: Path, experiment: Experiment, trials: list[Trial]
 ) -> None:
     kept = Record("mine", "small", experiment, gather(experiment, trials))
@@ -102,7 +106,7 @@ def test_answers_of_two_records_of_a_cell_stand_side_by_side(
     assert read_predictions(file).keys() == {"transfer/MR", *own}
 
 
-def test_of_two_records_the_one_with_more_counts_and_completes_what_is_there(
+def test_of_two_records_the_more_complete_one_counts(
     tmp_path: Path, experiment: Experiment, trials: list[Trial]
 ) -> None:
     kept = Record("mine", "small", experiment, gather(experiment, trials))
@@ -118,7 +122,7 @@ def test_of_two_records_the_one_with_more_counts_and_completes_what_is_there(
     assert {trial.name: trial.result for trial in trials} == before
 
 
-def test_what_holds_no_records_is_refused(tmp_path: Path) -> None:
+def test_a_folder_without_records_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no records"):
         restore([tmp_path], tmp_path / "lab")
     done = lab("restore", tmp_path / "none.jsonl", "--lab", tmp_path / "lab")
@@ -143,7 +147,7 @@ def test_what_holds_no_records_is_refused(tmp_path: Path) -> None:
         ("line", "Nobody", "it has trials without a line: Nobody"),
     ],
 )
-def test_a_cell_that_is_not_whole_is_refused_and_nothing_is_written(
+def test_an_incomplete_trial_is_refused_and_nothing_is_written(
     tmp_path: Path, experiment: Experiment, trials: list[Trial], key: str, value: Any, said: str
 ) -> None:
     kept = Record("mine", "small", experiment, gather(experiment, trials))
@@ -178,7 +182,7 @@ def test_a_record_that_was_cut_off_is_refused(
 
 
 @pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b[: len(b) // 2], lambda b: b"no zip"])
-def test_damaged_answers_are_refused_and_nothing_is_written(
+def test_damaged_predictions_are_refused_and_nothing_is_written(
     tmp_path: Path, experiment: Experiment, trials: list[Trial], damage: Callable[[bytes], bytes]
 ) -> None:
     kept = Record("mine", "small", experiment, gather(experiment, trials))
@@ -190,7 +194,7 @@ def test_damaged_answers_are_refused_and_nothing_is_written(
     assert not (tmp_path / "other").exists()
 
 
-def test_only_what_a_record_lacks_is_run(tmp_path: Path, tiny_bert: Path) -> None:
+def test_only_missing_trials_run(tmp_path: Path, tiny_bert: Path) -> None:
     file = write(fill(tmp_path), tiny_bert)
     first, second = tmp_path / "first", tmp_path / "second"
     assert lab("run", file, "--output", first, "--row", "SimCSE").code == 0
@@ -213,7 +217,7 @@ def test_only_what_a_record_lacks_is_run(tmp_path: Path, tiny_bert: Path) -> Non
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_a_restored_cell_is_judged_anew_with_its_run(
+def test_a_restored_trial_is_evaluated_again_with_its_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, killed: bool
 ) -> None:
     """On all that the record had, too, or its answers would lie nowhere; also after a kill."""

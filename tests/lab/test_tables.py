@@ -64,7 +64,7 @@ def test_the_best_is_marked_of_scores_only() -> None:
     assert "| B | **2.00** | **2.00** | 2.00 | 1 |" in shown
 
 
-def test_an_average_over_other_sets_than_the_papers_is_said() -> None:
+def test_an_average_over_other_sets_than_the_paper_s_is_noted() -> None:
     def judged(*names: str) -> Line:
         result = {"values": {"sts/Avg.": 1.0}, "suites": {"sts": {"sets": dict.fromkeys(names)}}}
         return Line("A", "A", outcomes=[Outcome(1, result, {})])
@@ -91,7 +91,7 @@ def test_columns_by_name_digits_and_what_a_line_does_not_have() -> None:
     assert "Without STS: E." in table.notes
 
 
-def test_clustering_that_never_started_is_said() -> None:
+def test_clustering_that_never_started_is_noted() -> None:
     def outcome(seed: int, method: str, started: int | None) -> Outcome:
         run = {"steps": 40, "clustering_started_at": started}
         result = {"settings": {"method": method}, "run": run, "values": {"sts/Avg.": 50.0}}
@@ -103,7 +103,7 @@ def test_clustering_that_never_started_is_said() -> None:
     assert notes[1:] == ["A, seed 2: clustering never started, so it is SimCSE."]
 
 
-def test_a_run_that_ended_as_its_base_is_said() -> None:
+def test_a_run_that_ended_as_its_base_is_noted() -> None:
     def outcome(seed: int, steps: int, best: int) -> Outcome:
         run = {"steps": steps, "best_step": best}
         values = {"sts/Avg.": 50.0, "dev": 50.0, "dev_last": 40.0 + seed}

@@ -16,7 +16,7 @@ from clusterns.evaluation.validators import HalvesEvaluator
 from clusterns.reports.charts import line_chart
 from clusterns.reports.comparison import compare_models
 from clusterns.reports.page import make_report, report_after, setting_differences
-from clusterns.reports.summary import duration, read_summaries, read_summary
+from clusterns.reports.summary import read_summaries, read_summary
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe
 from tests.helpers.texts import NASTY, subject_texts
@@ -216,13 +216,6 @@ def test_a_chart_is_the_same_every_time_and_takes_the_colours_of_the_page() -> N
     assert "#0102" not in chart
     assert "<b>" not in chart
     assert "starts" in chart
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"), [(5, "5 s"), (89, "89 s"), (600, "10 min"), (7260, "2 h 1 min")]
-)
-def test_lengths_in_words(seconds: float, words: str) -> None:
-    assert duration(seconds) == words
 
 
 def test_after_training_a_report_is_written_once_and_its_faults_do_not_cost_the_run(

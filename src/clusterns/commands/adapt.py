@@ -19,7 +19,7 @@ from clusterns.commands.options import as_list
 from clusterns.commands.plan import Trained, absolute_path, open_folder
 from clusterns.commands.request import Cli, function, same_as
 from clusterns.commands.train import RunCommand, RunRequest
-from clusterns.console import shows_status
+from clusterns.console import duration, shows_status
 from clusterns.data.columns import Columns
 from clusterns.data.settings import CorpusSettings
 from clusterns.data.sources import FileSource, check_sources, find_sources
@@ -105,7 +105,6 @@ class AdaptRequest(RunRequest):
         adaptation = self.plan()
         from clusterns.adaptation.run import read_text
         from clusterns.encoder.load import load_base
-        from clusterns.training.estimate import duration
 
         text = read_text(adaptation.settings, adaptation.reading)
         texts = [*text.rows["text"], *text.heldout["text"]]

@@ -14,12 +14,11 @@ from clusterns.errors import UserError
 from clusterns.evaluation.results import average
 from clusterns.evaluation.tables import AVERAGE
 from clusterns.files import read_json, write_json
-from clusterns.lab.outcomes import read_metrics
 from clusterns.lab.specs import AMI, DEV_LAST, DIAGNOSTICS, LAST
 from clusterns.lab.trial import SPEC, is_restored
 from clusterns.locks import locked
 from clusterns.record import make_record
-from clusterns.training.folder import RunFolder
+from clusterns.training.folder import RunFolder, read_metrics
 
 WAIT = 7 * 24 * 3600.0  # seconds that another lab may take for the same trial
 

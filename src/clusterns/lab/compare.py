@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -120,7 +121,9 @@ def _tested(one: Difference) -> Difference:
         return one
     from scipy.stats import permutation_test, ttest_rel
 
-    test = ttest_rel(values, np.zeros_like(values))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of differences that are all equal
+        test = ttest_rel(values, np.zeros_like(values))
     wide, narrow = (test.confidence_interval(level) for level in (0.95, 0.9))
     permutation = None
     if len(values) >= PERMUTED_SEEDS:

@@ -195,8 +195,5 @@ def _file_digest(file: Path) -> str:
 
 
 def _digest(file: Path) -> str:
-    digest = hashlib.blake2b(digest_size=16)
     with file.open("rb") as opened:
-        while block := opened.read(1 << 22):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(opened, lambda: hashlib.blake2b(digest_size=16)).hexdigest()

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Event, Lock
 from typing import Protocol
 
-from clusterns.console import bar, log
+from clusterns.console import bar, duration, log
 from clusterns.lab.program import Program, reason
 
 LOST = -1  # the exit code of a program whose worker or machine is gone
@@ -120,12 +120,3 @@ def _ending(code: int) -> str:
     if code in STOPPED:
         return f"was stopped (exit code {code})"
     return "was lost with its worker" if code == LOST else f"was killed (signal {-code})"
-
-
-def duration(seconds: float) -> str:
-    """Seconds in units that people use."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    if seconds < 90 * 60:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"

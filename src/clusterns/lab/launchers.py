@@ -27,7 +27,6 @@ from clusterns.lab.program import (
     run_program,
 )
 
-PLACES = ("local", "ray", "slurm")
 PATIENCE = 60.0  # seconds for programs to save themselves
 INTERVAL = 0.5  # seconds between two looks at a job of Slurm
 # What programs import; a server imports it once.
@@ -52,18 +51,10 @@ def make_launcher(
     """
     if on == "local":
         return OnThisMachine()
-    if on == "ray":
-        _check_installed("ray", "Ray", "ray")
-        return OnRay(gpus)
-    if on == "slurm":
-        _check_installed("submitit", "submitit", "slurm")
-        return OnSlurm(str(folder), gpus, slurm)
-    raise UserError(f"--on {on}: choose from {', '.join(PLACES)}.")
-
-
-def _check_installed(package: str, name: str, extra: str) -> None:
+    package = {"ray": "ray", "slurm": "submitit"}[on]
     if find_spec(package) is None:
-        raise UserError(f"--on {extra} needs {name}: pip install 'clusterns[{extra}]'.")
+        raise UserError(f"--on {on} needs {package}: pip install 'clusterns[{on}]'.")
+    return OnRay(gpus) if on == "ray" else OnSlurm(str(folder), gpus, slurm)
 
 
 class OnThisMachine:
@@ -81,7 +72,7 @@ class OnThisMachine:
     def run(self, program: Program) -> int:
         """Start a process and wait for it; below 0: the signal that killed it."""
         process = self._context.Process(target=run_forked, args=(program,))
-        with self._lock, _environment(ONE_THREAD), _no_main_module():
+        with self._lock, _fresh_start():
             self._context.set_forkserver_preload(LIBRARIES)
             process.start()
         self._running.add(process)
@@ -101,27 +92,18 @@ class OnThisMachine:
 
 
 @contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """The server reads the number of threads as it starts, from this process's environment."""
-    before = dict(os.environ)
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name in variables:
-            os.environ.pop(name)
-        os.environ.update(before)
-
-
-@contextmanager
-def _no_main_module() -> Iterator[None]:
-    """A new process would run a user's script again, to have its names."""
-    main = sys.modules["__main__"]
+def _fresh_start() -> Iterator[None]:
+    """What a new process takes over from this one: one thread, and no script of the user's to run again."""
+    environment, main = dict(os.environ), sys.modules["__main__"]
+    os.environ.update(ONE_THREAD)
     sys.modules["__main__"] = ModuleType("__main__")
     try:
         yield
     finally:
         sys.modules["__main__"] = main
+        for name in ONE_THREAD.keys() - environment.keys():
+            del os.environ[name]
+        os.environ.update(environment)
 
 
 class OnRay:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from clusterns.lab.program import error_in
 from clusterns.lab.specs import DEV_LAST
 from clusterns.lab.trial import CURVES, PREDICTIONS, Trial, is_restored
 from clusterns.record import current_metric
+from clusterns.training.folder import read_metrics
 
 Curve = list[tuple[int, float]]
 # Keys of metrics.jsonl that are no curves worth keeping.
@@ -121,21 +120,12 @@ def read_curves(metrics: Path) -> dict[str, Curve]:
                 continue
             scale = 100 if key.startswith("eval_") else 1
             curves.setdefault(key, []).append((line["step"], round(scale * value, 5)))
-    return current_names(curves)
+    return curves
 
 
 def current_names(curves: Mapping[str, Curve]) -> dict[str, Curve]:
     """Curves by the current names of their metrics."""
     return {current_metric(name): curve for name, curve in curves.items()}
-
-
-def read_metrics(file: Path) -> list[dict[str, Any]]:
-    """The lines of a metrics.jsonl; none where there is no such file, and without one cut short by a kill."""
-    lines = []
-    for text in file.read_text("utf-8").splitlines() if file.is_file() else ():
-        with suppress(ValueError):
-            lines.append(json.loads(text))
-    return lines
 
 
 def selected_earlier(one: Outcome) -> bool:

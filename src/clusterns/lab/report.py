@@ -11,12 +11,12 @@ from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined
 
+from clusterns.console import duration
 from clusterns.errors import UserError
 from clusterns.files import atomic_file, read_json
 from clusterns.lab.compare import Difference, find_differences
 from clusterns.lab.experiment import BUDGETS, experiment_names
 from clusterns.lab.figures import draw, draw_differences
-from clusterns.lab.launch import duration
 from clusterns.lab.outcomes import read_curves
 from clusterns.lab.records import SEARCHES, Record, recorded_name
 from clusterns.lab.tables import difference_cells, differences_table, scores_table

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from clusterns.console import log
+from clusterns.console import duration, log
 from clusterns.data.sources import check_sources
 from clusterns.encoder.locate import resolve_base
 from clusterns.errors import UserError
@@ -33,7 +33,7 @@ from clusterns.lab.identity import (
     identity_of,
     trial_name,
 )
-from clusterns.lab.launch import Launcher, Task, duration, launch
+from clusterns.lab.launch import Launcher, Task, launch
 from clusterns.lab.program import Program
 from clusterns.locks import is_free
 from clusterns.methods.recipe import current_names

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from sentence_transformers import SentenceTransformer
 
 from clusterns.adaptation.scores import summarize
-from clusterns.console import log
+from clusterns.console import duration, log
 from clusterns.data.corpus import prepare_corpus
 from clusterns.data.split import FRACTION, heldout_sentences
 from clusterns.errors import UserError
@@ -27,7 +27,7 @@ from clusterns.explorer.corpus import INDEX, load_base_of
 from clusterns.files import atomic_file
 from clusterns.reports.charts import Curve, line_chart
 from clusterns.reports.comparison import MAX_SENTENCES, ModelComparison, compare_models
-from clusterns.reports.summary import RunSummary, duration, read_summaries
+from clusterns.reports.summary import RunSummary, read_summaries
 from clusterns.tables import Table
 from clusterns.training.folder import RunFolder
 from clusterns.vectors.index import Index

@@ -110,11 +110,3 @@ def _seconds(record: dict[str, Any], last: Path) -> float | None:
     ended = datetime.fromtimestamp(last.stat().st_mtime, timezone.utc)
     seconds = (ended - begun).total_seconds()
     return seconds if 0 < seconds < MAX_SECONDS else None
-
-
-def duration(seconds: float) -> str:
-    """A duration in words."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"

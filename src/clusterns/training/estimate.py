@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from datasets import Dataset
 
+from clusterns.console import duration
 from clusterns.errors import UserError
 from clusterns.methods.registry import get_method
 from clusterns.training.build import build
@@ -56,14 +57,6 @@ class Estimate:
             f"{text}, which does not fit: {gib(memory.free)} are free. About {cached}; the time is "
             "measured with it."
         )
-
-
-def duration(seconds: float) -> str:
-    """``40 s``, ``7 min`` or ``1 h 05 min``."""
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"
 
 
 def planned_steps(recipe: Recipe, rows: int) -> int:
