@@ -8,6 +8,7 @@ from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
 
 from clusterns.errors import UserError
 
@@ -35,6 +36,11 @@ def as_number(value: Any) -> Any:
         return float(value) if isinstance(value, str) else value
     except ValueError:
         return value
+
+
+def meaning(field: FieldInfo) -> str:
+    """What a setting means, on one line."""
+    return " ".join((field.description or "").split())
 
 
 def closest(name: str, known: Iterable[str]) -> str:

@@ -33,6 +33,11 @@ def test_a_method_shows_its_settings_defaults_and_recipes() -> None:
     assert "clusterns train corpus.txt --method sncse --output runs/sncse" in text
 
 
+def test_a_method_shows_its_own_default_of_a_setting_that_others_have() -> None:
+    assert "average embedding-last-avg" in " ".join(output("average").split())
+    assert "average first-last-avg" in " ".join(output("whitening").split())
+
+
 def test_an_unknown_one_is_refused_with_the_names() -> None:
     with pytest.raises(UserError, match="there is no method or part 'nonsense'.* Choose one of"):
         output("nonsense")

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Mapping
 from typing import Annotated
 
 from pydantic import Field
+from pydantic.fields import FieldInfo
 from rich.table import Table
 
 from clusterns.commands.request import Cli, Request, function
 from clusterns.console import stdout
 from clusterns.errors import UserError
 from clusterns.methods.method import Method
-from clusterns.methods.recipe import PartSettings
+from clusterns.methods.recipe import PartSettings, Recipe
 from clusterns.methods.registry import (
-    all_fields,
     get_method,
     get_part,
-    keys_of,
     method_names,
     part_names,
+    recipe_class,
 )
-from clusterns.settings import closest
+from clusterns.settings import closest, meaning
 from clusterns.training.recipe import load_recipe, recipe_names
 
 
@@ -32,7 +32,7 @@ class MethodsRequest(Request):
     clusterns methods esimcse
 
     Choose a method with `clusterns train corpus.txt --method esimcse --output runs/e`. Add a part to any method
-    that trains with `--set "parts=\\[queue]"`.
+    that trains with `--set parts=queue`.
     """
 
     name: Annotated[str | None, Cli(argument=True)] = Field(default=None, kw_only=False)
@@ -61,7 +61,7 @@ class MethodsRequest(Request):
             if isinstance(each, Method):
                 table.add_row(name, _paragraphs(each)[0], each.paper, each.needs)
         stdout.print(table)
-        stdout.print("\nParts, for any method that trains (--set parts=[NAME]):\n")
+        stdout.print("\nParts, for any method that trains (--set parts=NAME):\n")
         table = Table("part", "description", box=None, pad_edge=False)
         for name, each in result.items():
             if not isinstance(each, Method):
@@ -73,13 +73,12 @@ def _explain(name: str, explained: Method | type[PartSettings]) -> None:
     text = "\n\n".join(_paragraphs(explained))
     if not isinstance(explained, Method):
         stdout.print(f"Part {name}\n\n{text}")
-        _print_settings(keys_of(explained), {})
+        _print_settings(explained.model_fields, {})
         return
     stdout.print(f"{explained.title} ({explained.paper})\n\n{text}")
     if explained.needs:
         stdout.print(f"\nNeeds: {explained.needs}.")
-    kinds = [*(get_part(part) for part in explained.parts), explained.settings]
-    _print_settings([key for kind in kinds for key in keys_of(kind)], dict(explained.defaults))
+    _print_settings(recipe_class(name).model_fields, explained.defaults)
     recipes = [each for each in recipe_names() if load_recipe(each).method == name]
     if recipes:
         stdout.print(f"\nRecipes: {', '.join(recipes)}")
@@ -87,15 +86,14 @@ def _explain(name: str, explained: Method | type[PartSettings]) -> None:
     stdout.print(f"\n{example}", soft_wrap=True)
 
 
-def _print_settings(keys: Iterable[str], defaults: dict[str, object]) -> None:
+def _print_settings(fields: Mapping[str, FieldInfo], defaults: Mapping[str, object]) -> None:
     """Its own settings, and those of every run whose default differs."""
-    fields, own = all_fields(), {*keys, *defaults}
     table = Table("setting", "default", "meaning", box=None, pad_edge=False)
-    for key in fields:
-        if key in own:
+    for key in sorted(fields):
+        if key in defaults or key not in Recipe.model_fields:
             default = defaults.get(key, fields[key].default)
             shown = "" if default is None else str(default)
-            table.add_row(key, shown, fields[key].description or "")
+            table.add_row(key, shown, meaning(fields[key]))
     if table.row_count:
         stdout.print()
         stdout.print(table)

@@ -10,6 +10,7 @@ from clusterns.adaptation.settings import documented_fields
 from clusterns.commands.request import Cli, Request, function
 from clusterns.console import stdout
 from clusterns.methods.registry import all_fields, defaults_by_method, owners
+from clusterns.settings import meaning
 from clusterns.training.recipe import Recipe, load_recipe, recipe_names
 
 
@@ -46,10 +47,10 @@ class RecipesCommand(RecipesRequest):
                 others = [f"{value} ({name})" for name, value in defaults_by_method(key).items()]
                 usual = "" if field.default is None else str(field.default)
                 default = ", ".join(filter(None, [usual, *others]))
-                table.add_row(key, default, field.description or "", belongs.get(key, ""))
+                table.add_row(key, default, meaning(field), belongs.get(key, ""))
             for key, field, command in documented_fields():
                 default = "" if field.is_required() else str(field.default)
-                table.add_row(key, default, field.description or "", command)
+                table.add_row(key, default, meaning(field), command)
             stdout.print(table)
         elif self.name is not None:
             stdout.print(result[self.name].to_yaml().rstrip(), soft_wrap=True)

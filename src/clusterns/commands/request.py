@@ -58,7 +58,7 @@ from pydantic import ConfigDict
 from pydantic.fields import FieldInfo
 
 from clusterns.console import quiet_libraries, set_verbose, silenced
-from clusterns.settings import Settings, validated
+from clusterns.settings import Settings, meaning, validated
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -215,5 +215,5 @@ def _docstring(request: type[Request]) -> Iterator[str]:
     yield inspect.getdoc(request) or ""
     yield "\nArgs:"
     for name, field in request.fields().items():
-        yield f"    {name}: {' '.join((field.description or '').split())}"
+        yield f"    {name}: {meaning(field)}"
     yield "\nRaises:\n    UserError: something that the caller can fix, in one sentence."
