@@ -82,7 +82,8 @@ def test_a_run_leaves_everything_that_its_folder_promises(
     assert torch.equal(weights, evaluator.seen[2][0])  # those of step 4
     card = (folder.model / "README.md").read_text()
     for expected in (
-        "`ContrastiveLoss` with `Clustering`", "Clustering-Aware Negative Sampling", "trained with ClusterNS",
+        "`ContrastiveLoss` with `Clustering`", "Clustering-Aware Negative Sampling",
+        f"# {tiny_bert.name} trained with ClusterNS\n",
         "| score | 0.1000 | 0.5000 |\n\nThe model is from step 4 of 8.", f"base: {tiny_bert.name}\n",
     ):  # fmt: skip
         assert expected in card

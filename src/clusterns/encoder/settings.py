@@ -20,7 +20,8 @@ class EncoderSettings(Settings):
     """The encoder to train and its pooling."""
 
     base: str | None = None
-    """Pretrained encoder: a folder, a Hub name or minibert. Empty: minibert, which ships with this package."""
+    """Pretrained encoder: a folder, a Hub name (owner/name or owner/name@revision) or minibert. Empty: minibert, which
+    ships with this package."""
     pooling: PoolingMode = "auto"
     """Pooling of a plain encoder: cls or mean (auto: mean). A SentenceTransformer keeps its own."""
     head: bool | None = None

@@ -40,10 +40,12 @@ def write_run_card(
     if method.trains:
         prompted = method.prompt_title or f"prompt-based {method.title}"
         how = f"trained with {prompted if recipe.templates else method.title}"
+    # The trainer gives a model a name of its own.
+    title = None if method.trains else model.model_card_data.model_name
     settings = recipe.model_dump(mode="json", exclude=recipe.unused_keys())
     write_card(
         folder, model, base=recipe.base, how=how, settings=settings, result=result, record=record,
-        loss=loss,
+        title=title, loss=loss,
     )  # fmt: skip
 
 
@@ -56,6 +58,7 @@ def write_card(
     settings: Mapping[str, Any],
     result: RunResult,
     record: Mapping[str, Any],
+    title: str | None = None,
     purpose: str = PURPOSE,
     loss: ContrastiveLoss | None = None,
 ) -> None:
@@ -69,6 +72,7 @@ def write_card(
         settings: every setting.
         result: its scores.
         record: the record of the run.
+        title: the name of the model. None: made from its base and ``how``.
         purpose: what it is for.
         loss: the loss that it was trained with.
     """
@@ -85,7 +89,7 @@ def write_card(
         ),
         template_str=(files("clusterns.training") / "card.md").read_text("utf-8"),
         base=f"[{repo}](https://huggingface.co/{repo})" if on_hub else f"`{repo}`",
-        title=model.model_card_data.model_name or f"{repo} {how}", revision=revision, how=how,
+        title=title or f"{repo} {how}", revision=revision, how=how,
         purpose=purpose, place=PLACEHOLDER, model=model, result=result, record=record, loss=loss,
         settings=yaml.safe_dump({**shown, "base": repo}, sort_keys=False, allow_unicode=True),
     )  # fmt: skip
