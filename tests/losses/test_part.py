@@ -49,6 +49,17 @@ class Excluded(Part):
         return terms
 
 
+class Weighted(Part):
+    """The pair of anchor i and positive j counts 1 + |i - j| times."""
+
+    def terms(self, batch: Batch, training: bool) -> TermsOf:
+        def terms(rows: Rows) -> Terms:
+            apart = (rows.index[:, None] - torch.arange(len(rows.all_anchors))).abs()
+            return Terms(in_batch_weights=1 + apart.double())
+
+        return terms
+
+
 class Gap(Part):
     """Holds the third view away from the anchor; every second row counts."""
 
@@ -63,6 +74,10 @@ class Gap(Part):
         return terms
 
 
+class TwiceWeighted(Weighted):
+    """The weights of two parts are multiplied."""
+
+
 def third(anchors: Tensor) -> Tensor:
     return (anchors.detach().flip(0) + 0.1).requires_grad_()
 
@@ -73,7 +88,9 @@ def oracle(views: list[Tensor], extra: Tensor) -> Tensor:
     losses, gaps = [], []
     for i in range(n):
         logits = [cosine(a[i], p[j]) / TAU for j in range(n)]
-        denominator = sum(logits[j].exp() for j in range(n) if j != (i + 1) % n)
+        denominator = sum(
+            (1 + abs(i - j)) ** 2 * logits[j].exp() for j in range(n) if j != (i + 1) % n
+        )
         for weight, negative in zip((1.0, 3.0), extra, strict=True):
             denominator = denominator + weight * (cosine(a[i], negative) / TAU).exp()
         own, before = (denominator.log() - logits[j] for j in (i, (i - 1) % n))
@@ -99,7 +116,7 @@ def test_parts_join_and_equal_the_oracle(frame: object, monkeypatch: pytest.Monk
             return {"sentence_embedding": self.linear(features["vectors"])}
 
     loss = ContrastiveLoss(
-        Encoder(), TAU, parts=[Negatives(extra), Excluded(), Gap()],
+        Encoder(), TAU, parts=[Negatives(extra), Excluded(), Gap(), Weighted(), TwiceWeighted()],
         **(frame if isinstance(frame, dict) else {}),
     )  # fmt: skip
     anchors, positives = batches()[0]

@@ -31,6 +31,7 @@ def info_nce(
     index: Tensor,
     temperature: float,
     *,
+    in_batch_weights: Tensor | None = None,
     mask: Tensor | None = None,
     extra_positives: Tensor | None = None,
     negatives: Tensor | None = None,
@@ -42,6 +43,7 @@ def info_nce(
         similarities: (n, m) cosines of the anchors with all positives of the batch.
         index: (n,) column of each anchor's own positive.
         temperature: tau.
+        in_batch_weights: (n, m) weight of each cell in the denominator. None: 1.
         mask: (n, m) cells left out of the denominator.
         extra_positives: (n, m) cells that share the numerator with the own positive: the loss is
             then the mean of their negative log-probabilities.
@@ -59,7 +61,9 @@ def info_nce(
     else:
         cells = extra_positives.scatter(1, index[:, None], True)
         numerator = (logits * cells).sum(1) / cells.sum(1)
-    denominator = logits if mask is None else logits.masked_fill(mask, -torch.inf)
+    denominator = logits if in_batch_weights is None else logits + in_batch_weights.log()
+    if mask is not None:
+        denominator = denominator.masked_fill(mask, -torch.inf)
     if negatives is not None:
         weighted = negatives / temperature
         if negative_weights is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any, ClassVar
 
 import torch
@@ -134,6 +134,8 @@ class Terms:
     """(n, k) cosines with extra negatives."""
     negative_weights: Tensor | None = None
     """(k,) or (n, k) weights of the extra negatives. None: 1."""
+    in_batch_weights: Tensor | None = None
+    """(n, N) weights of the in-batch pairs in the denominator, the positive's among them. None: 1."""
     mask: Tensor | None = None
     """(n, N) pairs that are left out of the denominator."""
     extra_positives: Tensor | None = None
@@ -233,22 +235,22 @@ def combine(terms: Sequence[Terms]) -> dict[str, Tensor | None]:
             own = each.negative_weights
             weights.append(ones if own is None else own.expand_as(each.negatives))
     is_weighted = any(each.negative_weights is not None for each in terms)
-    mask = _union(each.mask for each in terms)
-    extra_positives = _union(each.extra_positives for each in terms)
+    mask = _joined((each.mask for each in terms), torch.logical_or)
+    extra_positives = _joined((each.extra_positives for each in terms), torch.logical_or)
     if mask is not None and extra_positives is not None:
         # A positive of one part stays in the denominator, whatever another part masks.
         mask = mask & ~extra_positives
     return {
         "negatives": torch.cat(negatives, dim=1) if negatives else None,
         "negative_weights": torch.cat(weights, dim=1) if is_weighted else None,
+        "in_batch_weights": _joined((each.in_batch_weights for each in terms), torch.mul),
         "mask": mask,
         "extra_positives": extra_positives,
     }
 
 
-def _union(masks: Iterable[Tensor | None]) -> Tensor | None:
-    found: Tensor | None = None
-    for mask in masks:
-        if mask is not None:
-            found = mask if found is None else found | mask
-    return found
+def _joined(
+    cells: Iterable[Tensor | None], join: Callable[[Tensor, Tensor], Tensor]
+) -> Tensor | None:
+    given = [each for each in cells if each is not None]
+    return reduce(join, given) if given else None
