@@ -22,7 +22,7 @@ from clusterns.files import atomic_file, read_json, write_json
 
 NAMES = (
     "training", "clustering", "cost", "encoding", "evaluation", "memory", "scale", "waiting", "explore",
-    "similar", "search", "adapt",
+    "similar", "near_duplicates", "search", "adapt",
 )  # fmt: skip
 # Those that would hold each other up on two cores are measured on one.
 ONE_THREAD = ("evaluation", "scale", "similar", "search", "adapt")

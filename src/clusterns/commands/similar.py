@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import typer
 from annotated_types import Ge, Le
 from pydantic import Field
 
 from clusterns.commands.options import CorpusOptions, OptionalPath, OptionalTexts, as_list
 from clusterns.commands.request import function
 from clusterns.console import log, stdout
-from clusterns.files import atomic_file
+from clusterns.data.columns import Columns
+from clusterns.errors import UserError
 
 if TYPE_CHECKING:
     from clusterns.explorer.duplicates import Duplicates
@@ -22,76 +25,139 @@ SHOWN = 5  # rows of a group
 class SimilarRequest(CorpusOptions):
     """Find near-duplicates: pairs of sentences above a threshold, and the groups they connect.
 
-    Cosines differ from model to model: the table shows what each threshold would give.
-
-    clusterns similar runs/mine titles.txt
-
-    clusterns similar runs/mine titles.txt --threshold 0.95 --deduplicated clean.txt
+    Cosines differ from model to model: the table shows what each threshold would give. Near-duplicates also share
+    their words: numbers, names and negations, and most of the others.
     """
 
     corpus: OptionalTexts = Field(default=(), kw_only=False)
     threshold: Annotated[float, Ge(-1), Le(1)] = 0.9
     """Minimum cosine of near-duplicates."""
+    same_words: bool = True
+    """Near-duplicates must share their words, in which numbers and names decide. Without: any texts of similar
+    meaning."""
     pairs: OptionalPath = None
     """Write all pairs to this .csv or .jsonl file."""
     groups: OptionalPath = None
     """Write all groups to this .csv or .jsonl file."""
     deduplicated: OptionalPath = None
-    """Write the text without near-duplicates to this file. A line is removed only if it duplicates an earlier line
-    that is kept."""
+    """Write the corpus without near-duplicates to this file: with all columns if it is a file of the corpus's kind
+    (.csv, .tsv, .jsonl, .parquet or .txt), else the text alone as .txt. A row is removed only if it duplicates an
+    earlier row that is kept."""
 
     def run(self) -> Duplicates:
         """Find the near-duplicates and write the files asked for."""
+        found = self.find()
+        self.write(found)
+        return found
+
+    def find(self) -> Duplicates:
+        """Find the near-duplicates."""
         from clusterns.explorer.corpus import check_corpus
-        from clusterns.explorer.export import write_rows
 
-        pairs, groups, deduplicated = (
-            None if path is None else Path(path)
-            for path in (self.pairs, self.groups, self.deduplicated)
-        )
         corpus = as_list(self.corpus)
+        pairs, groups = (None if path is None else Path(path) for path in (self.pairs, self.groups))
         check_corpus(str(self.model), corpus, self.pooling, pairs=pairs, groups=groups)
-        import numpy as np
-
-        from clusterns.explorer.duplicates import THRESHOLDS, Duplicates, find_pairs, line_pairs
+        if self.deduplicated is not None:
+            self._copies_rows(Path(self.deduplicated))
+        from clusterns.explorer.duplicates import (
+            THRESHOLDS,
+            Duplicates,
+            find_pairs,
+            line_pairs,
+            with_same_words,
+        )
 
         opened = self.open(corpus)
         candidates = find_pairs(*opened.neighbors, min(self.threshold, *THRESHOLDS))
-        found = Duplicates(opened.rows, self.threshold, line_pairs(candidates, opened.rows.of))
-        numbers, chosen = opened.rows.numbers.tolist(), found.pairs
-        if pairs is not None:
+        if self.same_words:
+            candidates = with_same_words(candidates, opened.rows.distinct)
+        return Duplicates(opened.rows, self.threshold, line_pairs(candidates, opened.rows.of))
+
+    def write(self, found: Duplicates) -> None:
+        """Write the files asked for."""
+        from clusterns.explorer.export import write_rows
+
+        numbers, pairs = found.rows.numbers.tolist(), found.pairs
+        if self.pairs is not None:
             write_rows(
-                pairs,
+                Path(self.pairs),
                 ("cosine", "line1", "line2", "text1", "text2"),
                 (
                     (round(float(c), 4), numbers[a], numbers[b], found.text(a), found.text(b))
-                    for a, b, c in zip(chosen.first, chosen.second, chosen.cosines, strict=True)
+                    for a, b, c in zip(pairs.first, pairs.second, pairs.cosines, strict=True)
                 ),
             )
-            log(f"Wrote {len(chosen.first):,} pairs to {pairs}.")
-        if groups is not None:
+            log(f"Wrote {len(pairs.first):,} pairs to {self.pairs}.")
+        if self.groups is not None:
             write_rows(
-                groups,
-                ("group", "line", "text"),
+                Path(self.groups),
+                ("group", "line", "kept", "text"),
                 (
-                    (n, numbers[row], found.text(row))
+                    (n, numbers[row], bool(found.kept[row]), found.text(row))
                     for n, rows in enumerate(found.groups)
                     for row in rows
                 ),
             )
-            log(f"Wrote {len(found.groups):,} groups to {groups}.")
-        if deduplicated is not None:
-            kept = [found.text(row) for row in np.flatnonzero(found.kept)]
-            with atomic_file(deduplicated) as temporary:
-                text = "".join(f"{' '.join(t.splitlines())}\n" for t in kept)
-                temporary.write_text(text, "utf-8")
-            log(f"Wrote {len(kept):,} of {len(numbers):,} sentences to {deduplicated}.")
-        return found
+            log(f"Wrote {len(found.groups):,} groups to {self.groups}.")
+        if self.deduplicated is not None:
+            self._deduplicate(found, Path(self.deduplicated))
+
+    def _copies_rows(self, output: Path) -> bool:
+        """Whether rows are copied as they are, rather than their text alone; refuse other files."""
+        from clusterns.explorer.corpus import is_encoded
+        from clusterns.explorer.deduplicate import same_kind
+
+        corpus = as_list(self.corpus)
+        by_rows = corpus and self.unit == "row" and not is_encoded(corpus)
+        if by_rows and same_kind(corpus, output):
+            return True
+        if output.suffix.lower() != ".txt":
+            raise UserError(
+                f"--deduplicated {output}: name a file of the same kind as the corpus, or a .txt file for the "
+                "text alone."
+            )
+        return False
+
+    def _deduplicate(self, found: Duplicates, output: Path) -> None:
+        from clusterns.explorer.deduplicate import write_without
+        from clusterns.files import atomic_file
+
+        numbers, kept = found.rows.numbers.tolist(), found.kept.tolist()
+        if self._copies_rows(output):
+            removed = {number for number, keep in zip(numbers, kept, strict=True) if not keep}
+            write_without(as_list(self.corpus), Columns(self.column), removed, output)
+        else:
+            with atomic_file(output) as temporary:
+                texts = (found.text(row) for row, keep in enumerate(kept) if keep)
+                lines = "".join(f"{' '.join(text.splitlines())}\n" for text in texts)
+                temporary.write_text(lines, "utf-8")
+        log(f"Wrote {sum(kept):,} of {len(kept):,} sentences to {output}.")
 
 
 class SimilarCommand(SimilarRequest):
+    """Find near-duplicates: pairs of sentences above a threshold, and the groups they connect.
+
+    Cosines differ from model to model: the table shows what each threshold would give. Near-duplicates also share
+    their words: numbers, names and negations, and most of the others.
+
+    See what would go:  clusterns similar runs/mine titles.csv
+
+    Write the rest:     clusterns similar runs/mine titles.csv --threshold 0.95 --deduplicated clean.csv
+    """
+
     top: Annotated[int, Ge(0)] = 10
     """Number of groups to show."""
+    yes: bool = False
+    """Write the deduplicated corpus without asking. Without a terminal, nothing is asked."""
+
+    def execute(self) -> None:
+        """Show what would be removed before anything is written."""
+        found = self.find()
+        self.show(found)
+        if self.deduplicated is not None and not self.yes and sys.stdin.isatty():
+            count = int((~found.kept).sum())
+            typer.confirm(f"Leave out {count:,} of {len(found.kept):,} rows?", abort=True, err=True)
+        self.write(found)
 
     def show(self, result: Duplicates) -> None:
         """Print what each threshold would give, and the largest groups."""
@@ -113,12 +179,13 @@ class SimilarCommand(SimilarRequest):
                 f"{self.threshold:g} is low for this model. Choose a higher --threshold from the table."
             )
         if groups and self.top:
-            table = Table("line", "text", title=f"{len(groups):,} groups at {self.threshold:g}")
+            table = Table("line", "", "text", title=f"{len(groups):,} groups at {self.threshold:g}")
             for group in groups[: self.top]:
                 for row in group[:SHOWN]:
-                    table.add_row(f"{numbers[row]:,}", result.text(row)[:200])
+                    mark = "keep" if result.kept[row] else "remove"
+                    table.add_row(f"{numbers[row]:,}", mark, result.text(row)[:200])
                 if len(group) > SHOWN:
-                    table.add_row("", f"and {len(group) - SHOWN:,} more")
+                    table.add_row("", "", f"and {len(group) - SHOWN:,} more")
                 table.add_section()
             stdout.print(table)
 

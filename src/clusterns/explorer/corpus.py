@@ -154,7 +154,7 @@ def check_corpus(
         check_table_file(f"--{option}", path)
     if new_text:
         check_sources(new_text)
-    if corpus and not _is_encoded(corpus):
+    if corpus and not is_encoded(corpus):
         check_sources(corpus)
     run = RunFolder(Path(model))
     if not corpus and not run.is_finished:
@@ -168,8 +168,8 @@ def check_corpus(
 
 def loading_of(model: str, corpus: Sequence[str], loading: Loading) -> Loading:
     """How to open the model: by default as it was when the corpus was encoded, if it was."""
-    folder = Path(corpus[0]) if _is_encoded(corpus) else Path(model) / INDEX
-    encoded = not corpus or _is_encoded(corpus)
+    folder = Path(corpus[0]) if is_encoded(corpus) else Path(model) / INDEX
+    encoded = not corpus or is_encoded(corpus)
     if loading == Loading() and encoded and (folder / COMPLETE).is_file():
         return Store.open(folder).manifest.model.loading
     return loading
@@ -212,7 +212,7 @@ def open_corpus(
     name, rows = short_name(model), None
     loading = loading_of(model, corpus, loading or Loading())
     opened = load_model(model, device=device, **loading.model_dump())
-    if corpus and not _is_encoded(corpus):
+    if corpus and not is_encoded(corpus):
         columns = Columns(column, id_column, keep=tuple(keep))
         rows = read_texts(corpus, columns, max_sentences, unit, max_words(opened))
         index = cached_index(opened, name, rows.distinct, loading, batch_size)
@@ -240,7 +240,8 @@ def open_other(model: str, first: EmbeddedCorpus, run: Path, **options: Any) -> 
     return EmbeddedCorpus(name, opened, cached_index(opened, name, first.texts))
 
 
-def _is_encoded(corpus: Sequence[str]) -> bool:
+def is_encoded(corpus: Sequence[str]) -> bool:
+    """Whether a corpus is a folder that `clusterns encode` wrote."""
     return len(corpus) == 1 and (Path(corpus[0]) / MANIFEST).is_file()
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from clusterns.explorer.same_words import Words, share_words
 from clusterns.explorer.texts import Texts
 
 if TYPE_CHECKING:
@@ -140,6 +141,20 @@ def find_pairs(cosines: Vectors, rows: Rows, least: float = -1.0) -> Pairs:
     _, once = np.unique(first * count + second, return_index=True)
     order = once[np.lexsort((second[once], first[once], -cosine[once]))]
     return Pairs(first[order], second[order], cosine[order], count)
+
+
+def with_same_words(pairs: Pairs, texts: Sequence[str]) -> Pairs:
+    """The pairs whose texts share their words."""
+    known: dict[int, Words] = {}
+
+    def words(row: int) -> Words:
+        if row not in known:
+            known[row] = Words.of(texts[row])
+        return known[row]
+
+    rows = zip(pairs.first.tolist(), pairs.second.tolist(), strict=True)
+    same = [share_words(words(first), words(second)) for first, second in rows]
+    return pairs.where(np.array(same, dtype=bool))
 
 
 def line_pairs(pairs: Pairs, rows: Sequence[int] | NDArray[np.int64]) -> Pairs:
