@@ -14,7 +14,7 @@ from clusterns.data.delimited import Delimited
 from clusterns.errors import UserError
 
 TEXT = Columns().wanted()
-LABELLED = [Column("label", usual=("label", "class")), Column("text", usual=("text",), only=True)]
+LABELED = [Column("label", usual=("label", "class")), Column("text", usual=("text",), only=True)]
 
 
 def table(
@@ -58,7 +58,7 @@ def test_whether_the_first_line_is_a_header(text: str, kept: list[list[str]]) ->
 def test_an_unknown_header_is_never_a_row() -> None:
     text = "kind,remark\npos,good\nneg,bad\npos,fine\n"
     with pytest.raises(UserError, match="is its first line, 'kind', 'remark', a header or a row"):
-        table(text, LABELLED, doubtful=False)
+        table(text, LABELED, doubtful=False)
     named = [Column("label", "kind"), Column("text", "remark")]
     assert rows(table(text, named, doubtful=False)) == [
         ["pos", "good"],
@@ -67,15 +67,15 @@ def test_an_unknown_header_is_never_a_row() -> None:
     ]
     # A label that comes again shows that there is no header.
     without = text.partition("\n")[2]
-    assert rows(table(without, LABELLED, doubtful=False)) == rows(table(text, named))
+    assert rows(table(without, LABELED, doubtful=False)) == rows(table(text, named))
 
 
 def test_names_that_are_half_known_are_refused() -> None:
     with pytest.raises(
         UserError, match=r"say which column holds the label; its columns are 'kind'"
     ):
-        table("kind,text\npos,good\n", LABELLED, doubtful=False)
-    found = table("class,remark\npos,good\n", LABELLED, doubtful=False)
+        table("kind,text\npos,good\n", LABELED, doubtful=False)
+    found = table("class,remark\npos,good\n", LABELED, doubtful=False)
     assert rows(found) == [["pos", "good"]]
     assert found.told == (
         "the first line is the header; label is column 1 'class', text is column 2 'remark'"
@@ -101,10 +101,10 @@ def test_without_header_the_columns_must_be_told() -> None:
     with pytest.raises(
         UserError, match="has no header: say by number which columns hold label, text"
     ):
-        table(text, LABELLED)
+        table(text, LABELED)
     with pytest.raises(UserError, match=r"say by number which column holds the text \(--column\)"):
         table(text, TEXT)
-    assert rows(table("3,Long text\n4,More text\n", LABELLED)) == [
+    assert rows(table("3,Long text\n4,More text\n", LABELED)) == [
         ["3", "Long text"],
         ["4", "More text"],
     ]
@@ -121,7 +121,7 @@ def test_without_header_the_columns_must_be_told() -> None:
     ],
 )
 def test_the_separator(name: str, text: str) -> None:
-    assert rows(table(text, LABELLED, name)) == [["1", "x; y, z"]]
+    assert rows(table(text, LABELED, name)) == [["1", "x; y, z"]]
 
 
 def test_a_tsv_of_one_column_has_commas_in_its_text() -> None:
@@ -132,12 +132,12 @@ def test_trailing_separators_do_not_count() -> None:
     text = "18\thow to\t\r\n2\twhat\t\r\n18\twhy"
     found = table(text, numbered(2), "a")
     assert (rows(found), found.ragged) == ([["how to"], ["what"], ["why"]], 0)
-    found = table("label\ttext\n" + text, LABELLED, "a.tsv")
+    found = table("label\ttext\n" + text, LABELED, "a.tsv")
     assert (rows(found), found.ragged) == ([["18", "how to"], ["2", "what"], ["18", "why"]], 0)
 
 
 def test_a_ragged_line_now_and_then_is_left_out_and_counted() -> None:
-    found = table("label,text\n1,a\n2,b, c\n\n3\n4,d\n5,e\n6,\n", LABELLED)
+    found = table("label,text\n1,a\n2,b, c\n\n3\n4,d\n5,e\n6,\n", LABELED)
     assert [(line, cells) for line, cells in found] == [
         (2, ["1", "a"]),
         (3, None),
@@ -153,12 +153,12 @@ def test_a_ragged_line_now_and_then_is_left_out_and_counted() -> None:
 def test_mostly_ragged_lines_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     header = "text,label\n"
     bad, good = "b, c,1\n", "a,1\n"
-    assert rows(table(header + (bad + good) * 20, LABELLED)) == [["1", "a"]] * 20
+    assert rows(table(header + (bad + good) * 20, LABELED)) == [["1", "a"]] * 20
     with pytest.raises(UserError, match=r"line 2 has 3 cells, but the first line names 2 columns"):
-        rows(table(header + (bad + good) * 20 + bad, LABELLED))
+        rows(table(header + (bad + good) * 20 + bad, LABELED))
     # Before the end, where there are many.
     monkeypatch.setattr(delimited, "MANY", 10)
-    found = islice(table(header + bad * 11 + good * 1000, LABELLED), 12)
+    found = islice(table(header + bad * 11 + good * 1000, LABELED), 12)
     with pytest.raises(UserError, match="more than half"):
         list(found)
 
@@ -166,7 +166,7 @@ def test_mostly_ragged_lines_are_refused(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_many_rows_pass_through(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delimited, "SAMPLE", 3)
     text = "\n\nlabel,text\n" + "".join(f"{number},row {number}\n" for number in range(50))
-    found = table(text, LABELLED)
+    found = table(text, LABELED)
     assert rows(found) == [[str(number), f"row {number}"] for number in range(50)]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from clusterns.errors import UserError
 from clusterns.evaluation.custom import (
-    read_labelled_texts,
+    read_labeled_texts,
     read_lines,
     read_queries,
     read_scored_pairs,
@@ -60,7 +60,7 @@ def test_parquet_and_a_colon_in_a_name(tmp_path: Path) -> None:
 def test_the_columns_and_lines_left_out_are_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    read_labelled_texts(write(tmp_path, "a.csv", "x,Text,label\n1,a,3\n1,2\n4,b,6\n"))
+    read_labeled_texts(write(tmp_path, "a.csv", "x,Text,label\n1,a,3\n1,2\n4,b,6\n"))
     said = capsys.readouterr().err
     assert "the first line is the header; label is column 3 'label', text is column 2" in said
     assert "1 lines have too many or too few cells and were left out" in said
@@ -105,30 +105,30 @@ def test_western_text_is_read_where_it_is_known_and_never_guessed(tmp_path: Path
 
 
 def test_labels_are_words_or_numbers_without_gaps(tmp_path: Path) -> None:
-    texts = read_labelled_texts(write(tmp_path, "a.tsv", "7\tx\n3\ty\n7\tz\n"))
+    texts = read_labeled_texts(write(tmp_path, "a.tsv", "7\tx\n3\ty\n7\tz\n"))
     assert (texts.labels.tolist(), texts.classes) == ([1, 0, 1], 2)
     rows = '{"label": 4, "text": "x"}\n{"label": "b", "text": "y"}\n'
-    assert read_labelled_texts(write(tmp_path, "a.jsonl", rows)).labels.tolist() == [0, 1]
+    assert read_labeled_texts(write(tmp_path, "a.jsonl", rows)).labels.tolist() == [0, 1]
     with pytest.raises(UserError, match="two classes"):
-        read_labelled_texts(write(tmp_path, "a.tsv", "7\tx\n7\ty\n"))
+        read_labeled_texts(write(tmp_path, "a.tsv", "7\tx\n7\ty\n"))
 
 
 def test_an_unrecognized_header_is_no_class(tmp_path: Path) -> None:
     rows = "pos,It was good\nneg,It was bad\n" * 2
-    known = read_labelled_texts(write(tmp_path, "a.csv", "category,sentence\n" + rows))
+    known = read_labeled_texts(write(tmp_path, "a.csv", "category,sentence\n" + rows))
     assert (known.classes, len(known.texts)) == (2, 4)
     unknown = write(tmp_path, "a.csv", "mood,remark\n" + rows)
     with pytest.raises(UserError, match="'mood', 'remark', a header or a row"):
-        read_labelled_texts(unknown)
-    assert read_labelled_texts(Path(f"{unknown}:mood,remark")).classes == 2
+        read_labeled_texts(unknown)
+    assert read_labeled_texts(Path(f"{unknown}:mood,remark")).classes == 2
 
 
 def test_texts_taken_for_labels(tmp_path: Path) -> None:
     rows = "".join(f"This is text number {number}\t{number % 2}\n" for number in range(20))
     path = write(tmp_path, "a.tsv", rows)
     with pytest.raises(UserError, match=r"20 labels for 20 texts.*a.tsv:COLUMN,COLUMN"):
-        read_labelled_texts(path)
-    assert read_labelled_texts(Path(f"{path}:2,1")).classes == 2
+        read_labeled_texts(path)
+    assert read_labeled_texts(Path(f"{path}:2,1")).classes == 2
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_texts_taken_for_labels(tmp_path: Path) -> None:
     ],
 )
 def test_real_tables(shared_data: Path, file: str, rows: int, classes: int) -> None:
-    found = read_labelled_texts(shared_data / file)
+    found = read_labeled_texts(shared_data / file)
     assert (len(found.texts), found.classes) == (rows, classes)
 
 

@@ -11,7 +11,7 @@ import pytest
 from clusterns.errors import UserError
 from clusterns.evaluation import hub
 from clusterns.evaluation.catalog import AVERAGED, CATALOG, EvaluationData
-from clusterns.evaluation.datasets import LabelledTexts, Retrieval, ScoredPairs
+from clusterns.evaluation.datasets import LabeledTexts, Retrieval, ScoredPairs
 from clusterns.evaluation.plan import find_jobs
 from clusterns.evaluation.runner import EvaluationContext, Outcome, run_job
 from clusterns.evaluation.validators import SuiteEvaluator
@@ -113,7 +113,7 @@ def test_own_sets_of_three_kinds(context: EvaluationContext, data: EvaluationDat
     pairs = ScoredPairs(
         ["cat", "dog"], ["cat", "sun"], np.array([5.0, 0.0]), "pairs", "a/pairs.csv"
     )
-    texts = LabelledTexts(
+    texts = LabeledTexts(
         ["cat", "cat cat", "sun", "sun sun"], np.array([0, 0, 1, 1]), None, "texts"
     )
     queries = Retrieval(["cat", "sun"], ["cat cat", "sun sun"], [frozenset([0]), frozenset([1])])

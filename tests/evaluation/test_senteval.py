@@ -8,7 +8,7 @@ import pytest
 
 from clusterns.errors import UserError
 from clusterns.evaluation.catalog import CATALOG
-from clusterns.evaluation.datasets import LabelledTexts, ScoredPairs, TransferTask
+from clusterns.evaluation.datasets import LabeledTexts, ScoredPairs, TransferTask
 from clusterns.evaluation.senteval import (
     Layout,
     read_classes,
@@ -130,7 +130,7 @@ def test_mrpc_has_a_byte_order_mark(tmp_path: Path) -> None:
     assert found.train.labels.tolist() == [1, 0]
 
 
-def texts(path: Path, name: str, content: str) -> LabelledTexts:
+def texts(path: Path, name: str, content: str) -> LabeledTexts:
     return read_texts(name, [write(path, content)], CATALOG.sets[name])
 
 

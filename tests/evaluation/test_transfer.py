@@ -7,7 +7,7 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 
 from clusterns.errors import UserError
-from clusterns.evaluation.datasets import LabelledTexts, TransferTask
+from clusterns.evaluation.datasets import LabeledTexts, TransferTask
 from clusterns.evaluation.logistic import Fold, Protocol
 from clusterns.evaluation.transfer import count_ticks, senteval_order, transfer_score
 from clusterns.vectors.embed import Embedder
@@ -19,7 +19,7 @@ SMALL = Protocol(
 )
 
 
-def made_texts(rows: int, seed: int, pairs: bool = False) -> LabelledTexts:
+def made_texts(rows: int, seed: int, pairs: bool = False) -> LabeledTexts:
     random = np.random.default_rng(seed)
     labels = random.integers(2, size=rows)
     words = np.array([["good", "fine", "w1", "w2"], ["bad", "poor", "w1", "w2"]])
@@ -29,10 +29,10 @@ def made_texts(rows: int, seed: int, pairs: bool = False) -> LabelledTexts:
 
     texts = [text(label) for label in labels]
     partners = [text(1 - label) for label in labels] if pairs else None
-    return LabelledTexts(texts, labels, partners, "made")
+    return LabeledTexts(texts, labels, partners, "made")
 
 
-def sorted_features(part: LabelledTexts) -> tuple[torch.Tensor, np.ndarray, list[int]]:
+def sorted_features(part: LabeledTexts) -> tuple[torch.Tensor, np.ndarray, list[int]]:
     """Vectors in SentEval's order, by Python's own stable sort."""
     encoder = HashEncoder()
     order = sorted(
@@ -109,7 +109,7 @@ def test_given_dev_part_picks_the_strength() -> None:
 
 
 def test_order_is_by_words_then_class_and_stable() -> None:
-    part = LabelledTexts(["a b", "c", "d", "e f", "g"], np.array([0, 1, 0, 0, 1]))
+    part = LabeledTexts(["a b", "c", "d", "e f", "g"], np.array([0, 1, 0, 0, 1]))
     assert senteval_order(part).tolist() == [2, 1, 4, 0, 3]
 
 

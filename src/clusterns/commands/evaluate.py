@@ -115,7 +115,7 @@ class EvaluateRequest(ModelOptions):
             read(Path(name))
             for read, names in (
                 (custom.read_scored_pairs, self.pairs),
-                (custom.read_labelled_texts, self.labeled),
+                (custom.read_labeled_texts, self.labeled),
                 (custom.read_queries, self.queries),
             )
             for name in as_list(names)

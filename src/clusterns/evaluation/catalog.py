@@ -13,7 +13,7 @@ import yaml
 
 from clusterns.errors import UserError
 from clusterns.evaluation import custom, senteval
-from clusterns.evaluation.datasets import EvaluationSet, LabelledTexts, ScoredPairs, TransferTask
+from clusterns.evaluation.datasets import EvaluationSet, LabeledTexts, ScoredPairs, TransferTask
 from clusterns.evaluation.hub import HubSet, UnavailableError
 from clusterns.evaluation.senteval import Layout
 from clusterns.files import cache_folder
@@ -22,7 +22,7 @@ from clusterns.settings import Settings
 VARIABLE = "CLUSTERNS_DATA"
 FETCHED = "data"  # in the cache
 HUB = "Hub"  # the variant of a set from there: in other text, so with other scores than the papers'
-Kind = TypeVar("Kind", ScoredPairs, LabelledTexts, TransferTask)
+Kind = TypeVar("Kind", ScoredPairs, LabeledTexts, TransferTask)
 
 # By format: how files are read, and the method of HubSet that gives the same kind of set.
 FORMATS: dict[str, tuple[Callable[[str, Sequence[Path], Layout], EvaluationSet], str]] = {
@@ -33,7 +33,7 @@ FORMATS: dict[str, tuple[Callable[[str, Sequence[Path], Layout], EvaluationSet],
     "trec": (senteval.read_trec, "task"),
     "texts": (senteval.read_texts, "texts"),
     "own-pairs": (lambda name, paths, _: custom.read_scored_pairs(paths[0]), "pairs"),
-    "own-texts": (lambda name, paths, _: custom.read_labelled_texts(paths[0]), "texts"),
+    "own-texts": (lambda name, paths, _: custom.read_labeled_texts(paths[0]), "texts"),
 }
 
 
@@ -126,9 +126,9 @@ class EvaluationData:
         """Find a set of scored pairs."""
         return _as(self.find(name), ScoredPairs)
 
-    def texts(self, name: str) -> LabelledTexts:
+    def texts(self, name: str) -> LabeledTexts:
         """Find a set of labeled texts."""
-        return _as(self.find(name), LabelledTexts)
+        return _as(self.find(name), LabeledTexts)
 
     def task(self, name: str) -> TransferTask:
         """Find a transfer task."""
@@ -194,7 +194,7 @@ def _checked(name: str, found: EvaluationSet) -> EvaluationSet:
             f"{found.source} has {has} rows where {name} has {official}: it is truncated, or not "
             "the original."
         )
-    if entry.classes and isinstance(found, LabelledTexts) and found.classes != entry.classes:
+    if entry.classes and isinstance(found, LabeledTexts) and found.classes != entry.classes:
         raise UserError(
             f"{found.source} has {found.classes} classes where {name} has {entry.classes}: "
             "it is truncated, or not the original."

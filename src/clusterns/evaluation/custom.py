@@ -1,4 +1,4 @@
-"""The user's own evaluation sets: scored pairs, labelled texts, queries with relevant texts.
+"""The user's own evaluation sets: scored pairs, labeled texts, queries with relevant texts.
 
 A set is a file, or ``FILE:COLUMN,COLUMN`` with the names (or numbers, from 1) of its columns in the
 order that the reader says.
@@ -24,20 +24,20 @@ from clusterns.data.lines import text_lines
 from clusterns.data.sources import readable
 from clusterns.data.tables import open_table
 from clusterns.errors import UserError
-from clusterns.evaluation.datasets import LabelledTexts, Retrieval, ScoredPairs
+from clusterns.evaluation.datasets import LabeledTexts, Retrieval, ScoredPairs
 
 PAIRS = (
     Column("sentence1", usual=("sentence1",)),
     Column("sentence2", usual=("sentence2",)),
     Column("score", usual=("score",)),
 )
-LABELLED = (
+LABELED = (
     Column("label", usual=("label", "class", "category")),
     Column("text", usual=("text", "sentence"), only=True),
 )
 QUERIES = (Column("query", usual=("query",)), Column("relevant", usual=("relevant",)))
 
-SETS = {"pairs": PAIRS, "labelled": LABELLED, "queries": QUERIES}
+SETS = {"pairs": PAIRS, "labeled": LABELED, "queries": QUERIES}
 
 SECTION = re.compile(r"\.(?:I\s+(?P<number>\d+)|(?P<section>[A-Z]))\s*")  # of classic collections
 MANY = 20  # texts from which on nearly as many classes are a mistake
@@ -59,9 +59,9 @@ def read_scored_pairs(file: Path) -> ScoredPairs:
     return ScoredPairs(first, second, np.array(scores), name=path.stem, source=str(path))
 
 
-def read_labelled_texts(file: Path) -> LabelledTexts:
+def read_labeled_texts(file: Path) -> LabeledTexts:
     """Read texts with a class each: columns label, text; a label is any word or number."""
-    path, columns = named_columns(file, LABELLED)
+    path, columns = named_columns(file, LABELED)
     labels, texts = [], []
     for line, (label, text) in read_table(path, columns):
         labels.append(_text(path, line, str(label)))
@@ -71,7 +71,7 @@ def read_labelled_texts(file: Path) -> LabelledTexts:
             f"{path}: {len({*labels}):,} labels for {len(texts):,} texts, such as {labels[0][:40]!r}: "
             f"say which columns hold label and text ({path.name}:COLUMN,COLUMN)."
         )
-    return LabelledTexts(texts, number_labels(labels), name=path.stem, source=str(path))
+    return LabeledTexts(texts, number_labels(labels), name=path.stem, source=str(path))
 
 
 def read_queries(file: Path) -> Retrieval:

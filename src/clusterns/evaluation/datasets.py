@@ -102,7 +102,7 @@ class ScoredPairs(Identity):
 
 
 @dataclass(frozen=True)
-class LabelledTexts(Identity):
+class LabeledTexts(Identity):
     """Texts with a class each; ``labels`` are numbered from 0 without gaps.
 
     Where an example is a pair of texts (MRPC), ``partners`` holds the second ones.
@@ -148,14 +148,14 @@ class TransferTask(Identity):
     """A classification task: one part to cross-validate on, or a train, a test and maybe a dev."""
 
     name: str
-    train: LabelledTexts
-    test: LabelledTexts | None = None
-    dev: LabelledTexts | None = None
+    train: LabeledTexts
+    test: LabeledTexts | None = None
+    dev: LabeledTexts | None = None
     variant: str = ""
     metric: str = "accuracy"
 
     @property
-    def parts(self) -> list[LabelledTexts]:
+    def parts(self) -> list[LabeledTexts]:
         """The parts that the task has."""
         return [part for part in (self.train, self.dev, self.test) if part is not None]
 
@@ -210,7 +210,7 @@ class Retrieval(Identity):
         return digest_of(self.sentences, np.array([len(self.queries), *numbers]))
 
 
-EvaluationSet = ScoredPairs | LabelledTexts | TransferTask | Retrieval
+EvaluationSet = ScoredPairs | LabeledTexts | TransferTask | Retrieval
 
 
 def input_digest(data: EvaluationSet) -> str:

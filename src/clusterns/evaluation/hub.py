@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from clusterns.evaluation.datasets import LabelledTexts, ScoredPairs, TransferTask
+from clusterns.evaluation.datasets import LabeledTexts, ScoredPairs, TransferTask
 from clusterns.settings import Settings
 
 TIMEOUT = 5.0  # seconds for the one question whether the Hub can be reached
@@ -43,12 +43,12 @@ class HubSet(Settings):
         train, *test = (self.texts(name, split) for split in self.splits)
         return TransferTask(name, train, test[0] if test else None)
 
-    def texts(self, name: str, split: str = "") -> LabelledTexts:
-        """Read labelled texts of one part."""
+    def texts(self, name: str, split: str = "") -> LabeledTexts:
+        """Read labeled texts of one part."""
         *texts, labels = self._columns(split or self.splits[0])
         partners = _clean(texts[1]) if len(texts) == 2 else None
         numbers = np.array(labels, dtype=np.int64)
-        return LabelledTexts(_clean(texts[0]), numbers, partners, name, self.where)
+        return LabeledTexts(_clean(texts[0]), numbers, partners, name, self.where)
 
     @property
     def where(self) -> str:

@@ -18,7 +18,7 @@ from clusterns.evaluation.clustering import (
 )
 from clusterns.evaluation.datasets import (
     CLUSTERING_ACCURACY,
-    LabelledTexts,
+    LabeledTexts,
     Retrieval,
     ScoredPairs,
     TransferTask,
@@ -73,8 +73,8 @@ def run_job(context: EvaluationContext, job: Job) -> Outcome:
         return _scored_pairs(context, job, job.data)
     if isinstance(job.data, TransferTask):
         return _transfer(context, job, job.data)
-    if isinstance(job.data, LabelledTexts):
-        return _labelled_texts(context, job, job.data)
+    if isinstance(job.data, LabeledTexts):
+        return _labeled_texts(context, job, job.data)
     assert isinstance(job.data, Retrieval)
     return _retrieval(context, job, job.data)
 
@@ -87,7 +87,7 @@ def settings_of(job: Job, kmeans_runs: int) -> dict[str, Any]:
         return {"mteb": mteb_version()}
     if isinstance(job.data, TransferTask):
         return asdict(Protocol())
-    if isinstance(job.data, LabelledTexts):
+    if isinstance(job.data, LabeledTexts):
         return {"kmeans_seeds": kmeans_runs}
     return {"by": job.data.by} if isinstance(job.data, Retrieval) and job.suite == RETRIEVAL else {}
 
@@ -114,7 +114,7 @@ def _transfer(context: EvaluationContext, job: Job, task: TransferTask) -> Outco
     return Outcome({job.name: _result(context, job, score.accuracy, details)}, score.right)
 
 
-def _labelled_texts(context: EvaluationContext, job: Job, texts: LabelledTexts) -> Outcome:
+def _labeled_texts(context: EvaluationContext, job: Job, texts: LabeledTexts) -> Outcome:
     """Mean and spread over K-means runs of the set's metric, and the other one beside it."""
     vectors = context.embed(texts.texts)
     clusters = []

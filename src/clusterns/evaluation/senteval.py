@@ -15,7 +15,7 @@ from clusterns.data.columns import Column
 from clusterns.data.delimited import Delimited
 from clusterns.errors import UserError
 from clusterns.evaluation.custom import number_labels, read_lines
-from clusterns.evaluation.datasets import LabelledTexts, ScoredPairs, TransferTask
+from clusterns.evaluation.datasets import LabeledTexts, ScoredPairs, TransferTask
 from clusterns.settings import Settings
 
 Files = Sequence[Path]
@@ -84,7 +84,7 @@ def read_classes(name: str, files: Files, layout: Layout) -> TransferTask:
             texts.append(" ".join(line.split()) or ".")
             labels.append(label)
     source = str(files[0].parent)
-    return TransferTask(name, LabelledTexts(texts, np.array(labels), None, name, source))
+    return TransferTask(name, LabeledTexts(texts, np.array(labels), None, name, source))
 
 
 def read_task(name: str, files: Files, layout: Layout) -> TransferTask:
@@ -95,7 +95,7 @@ def read_task(name: str, files: Files, layout: Layout) -> TransferTask:
 def read_trec(name: str, files: Files, layout: Layout) -> TransferTask:
     """Read TREC, train and test: coarse class, colon, fine class, blank, question."""
 
-    def part(path: Path) -> LabelledTexts:
+    def part(path: Path) -> LabeledTexts:
         texts, labels = [], []
         for number, line in enumerate(read_lines(path, western=True), start=1):
             label, _, rest = line.partition(":")
@@ -107,13 +107,13 @@ def read_trec(name: str, files: Files, layout: Layout) -> TransferTask:
                 )
             texts.append(" ".join(words[1:]))
             labels.append(layout.labels.index(label))
-        return LabelledTexts(texts, np.array(labels), None, name, str(path))
+        return LabeledTexts(texts, np.array(labels), None, name, str(path))
 
     return _task(name, [part(path) for path in files])
 
 
-def read_texts(name: str, files: Files, layout: Layout) -> LabelledTexts:
-    """Read labelled texts: tab-separated lines, or csv."""
+def read_texts(name: str, files: Files, layout: Layout) -> LabeledTexts:
+    """Read labeled texts: tab-separated lines, or csv."""
     (path,) = files
     rows = list(_rows(path, layout))
     found = [cells[0] for _, cells in rows]
@@ -125,10 +125,10 @@ def read_texts(name: str, files: Files, layout: Layout) -> LabelledTexts:
                 raise UserError(f"{path}, line {number}: the label {label!r} is none of {known}.")
         labels = np.array([layout.labels.index(label) for label in found], dtype=np.int64)
     texts, *partners = ([cells[i] for _, cells in rows] for i in range(1, len(layout.columns)))
-    return LabelledTexts(texts, labels, partners[0] if partners else None, name, str(path))
+    return LabeledTexts(texts, labels, partners[0] if partners else None, name, str(path))
 
 
-def _task(name: str, parts: Sequence[LabelledTexts]) -> TransferTask:
+def _task(name: str, parts: Sequence[LabeledTexts]) -> TransferTask:
     train, *dev, test = parts
     return TransferTask(name, train, test, dev[0] if dev else None)
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import StratifiedKFold
 from torch import Tensor
 
 from clusterns.errors import UserError
-from clusterns.evaluation.datasets import LabelledTexts, TransferTask
+from clusterns.evaluation.datasets import LabeledTexts, TransferTask
 from clusterns.evaluation.logistic import Fold, Protocol, Rows, train_classifiers
 from clusterns.vectors.embed import Embedder
 
@@ -83,14 +83,14 @@ def count_ticks(task: TransferTask, folds: int = Protocol.folds) -> int:
     return 1 if task.dev is not None else folds + 1
 
 
-def senteval_order(part: LabelledTexts) -> Rows:
+def senteval_order(part: LabeledTexts) -> Rows:
     """The order in which SentEval holds the rows: by words, then by class. Folds depend on it."""
     sides = [part.texts] if part.partners is None else [part.texts, part.partners]
     words = [np.array([len(text.split()) for text in side]) for side in sides]
     return np.lexsort((part.labels, *reversed(words))).astype(np.int64)
 
 
-def _features(embed: Embedder, part: LabelledTexts) -> Tensor:
+def _features(embed: Embedder, part: LabeledTexts) -> Tensor:
     first = torch.from_numpy(embed(part.texts))
     if part.partners is None:
         return first
