@@ -139,7 +139,7 @@ def embedded(model: SentenceTransformer, sentences: list[str], length: int) -> T
 
 def main() -> None:
     torch.set_num_threads(1)
-    corpus = EvaluationData().texts("DBpedia")
+    corpus = EvaluationData().find("DBpedia")
     order = np.random.default_rng(SEED).permutation(len(corpus.texts))
     known, rest = order[:LABELLED], order[LABELLED:]
     labelled = ([corpus.texts[i] for i in known], torch.tensor([corpus.labels[i] for i in known]))

@@ -1,8 +1,11 @@
+"""Sets found by name: in folders, in what was fetched, on the Hub; whole, broken or missing."""
+
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from clusterns.errors import UserError
@@ -12,12 +15,15 @@ from clusterns.evaluation.catalog import (
     CATALOG,
     SUITES,
     VARIABLE,
+    Entry,
     EvaluationData,
     MissingData,
-    missing_message,
 )
+from clusterns.evaluation.datasets import LabeledTexts, ScoredPairs, TransferTask
+from clusterns.evaluation.plan import Plan, find_jobs
 
-NOT_IN_THE_FOLDER = ("MPQA", "Bio", "Go-S", "G-TS")
+NOT_IN_THE_FOLDER = {"MPQA", "Bio", "Go-S", "G-TS"}
+STSB = "STS/STSBenchmark/sts-dev.csv"
 
 
 @pytest.fixture(autouse=True)
@@ -25,50 +31,82 @@ def no_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(hub, "reachable", lambda: False)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv(VARIABLE, raising=False)
+
+
+def write(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+    return path
+
+
+def mpqa(folder: Path, word: str = "good") -> Path:
+    write(folder / "MPQA/mpqa.pos", f"{word}\n" * 3311)
+    write(folder / "MPQA/mpqa.neg", "bad\n" * 7295)
+    return folder
 
 
 @pytest.mark.parametrize("name", [name for name in CATALOG.sets if name not in NOT_IN_THE_FOLDER])
 def test_every_real_set_is_read_whole(name: str, shared_data: Path) -> None:
-    data = EvaluationData(shared_data)
-    if name.split()[0] in SUITES["sts"]:
-        pairs = data.pairs(name)
-        assert 0 <= pairs.scores.min() < pairs.scores.max() <= 5
-    elif name in SUITES["transfer"]:
-        task = data.task(name)
-        assert {part.classes for part in task.parts} == {6 if name == "TREC" else 2}
+    entry, found = CATALOG.sets[name], EvaluationData(shared_data).find(name)
+    assert found.name == name
+    assert entry.rows
+    if isinstance(found, ScoredPairs):
+        assert 0 <= found.scores.min() < found.scores.max() <= 5
+    elif isinstance(found, TransferTask):
+        assert {part.classes for part in found.parts} == {6 if name == "TREC" else 2}
     else:
-        assert data.texts(name).classes == CATALOG.sets[name].classes
-    assert CATALOG.sets[name].rows
+        assert isinstance(found, LabeledTexts)
+        assert found.classes == entry.classes
 
 
-def test_issue_counts_hold(shared_data: Path) -> None:
+def test_the_papers_counts_hold(shared_data: Path) -> None:
     data = EvaluationData(shared_data)
     found = [sentence for name in SUITES["sts"] for sentence in data.pairs(name).sentences]
     assert len(set(found)) == 26289
-    more = [
-        sentence
-        for name in CATALOG.sets
-        if name.startswith(("STS-B ", "SICK-R "))
-        for sentence in data.pairs(name).sentences
-    ]
-    assert len(found) + len(more) == 62198
+    others = [name for name in CATALOG.sets if name.startswith(("STS-B ", "SICK-R "))]
+    assert len(found) + sum(len(data.pairs(name).sentences) for name in others) == 62198
+
+
+def test_a_set_in_a_known_format_is_one_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = {
+        "source": "short-text", "format": "own-texts", "files": ["x.csv"], "suite": ["clustering"],
+        "rows": [4], "classes": 2, "metric": "AMI",
+    }  # fmt: skip
+    monkeypatch.setitem(CATALOG.sets, "X", Entry.model_validate(entry))
+    write(tmp_path / "short-text/x.csv", "label,text\na,one\nb,two\na,three\nb,four\n")
+    found = EvaluationData(tmp_path).find("X")
+    assert isinstance(found, LabeledTexts)
+    assert (found.label, found.metric, found.labels.tolist()) == ("X", "AMI", [0, 1, 0, 1])
+    write(tmp_path / "short-text/x.csv", "label,text\na,one\nb,two\n")
+    with pytest.raises(UserError, match="has 2 rows where X has 4"):
+        EvaluationData(tmp_path).find("X")
 
 
 @pytest.mark.parametrize("layout", ["", "senteval", "downstream", "data/downstream"])
 def test_layouts(tmp_path: Path, layout: str, shared_data: Path) -> None:
-    file = "STS/STSBenchmark/sts-dev.csv"
-    place = tmp_path / layout / file
+    place = tmp_path / layout / STSB
     place.parent.mkdir(parents=True)
-    shutil.copy(shared_data / "senteval" / file, place)
+    shutil.copy(shared_data / "senteval" / STSB, place)
     assert len(EvaluationData(tmp_path).pairs("STS-B dev").scores) == 1500
 
 
-def test_the_variable_names_the_folder(
-    tmp_path: Path, shared_data: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_variable_names_the_folder_and_the_cache_comes_second(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(VARIABLE, str(shared_data))
-    assert EvaluationData().pairs("STS-B dev").name == "STS-B dev"
-    assert len(EvaluationData().texts("AG").texts) == 8000
+    fetched = mpqa(tmp_path / "cache/data", "fine")
+    task = EvaluationData().find("MPQA")
+    assert isinstance(task, TransferTask)
+    assert task.train.texts[0] == "fine"
+    named = mpqa(tmp_path / "named")
+    monkeypatch.setenv(VARIABLE, str(named))
+    data = EvaluationData()
+    task = data.find("MPQA")
+    assert isinstance(task, TransferTask)
+    assert (task.train.texts[0], task.train.labels.sum()) == ("good", 3311)
+    assert data.shown(str(fetched / "MPQA")) == data.shown(str(named / "MPQA")) == "MPQA"
     monkeypatch.setenv(VARIABLE, str(tmp_path / "no"))
     with pytest.raises(UserError, match=f"named by {VARIABLE}, is not a folder"):
         EvaluationData()
@@ -76,68 +114,32 @@ def test_the_variable_names_the_folder(
         EvaluationData(tmp_path / "neither")
 
 
-def test_truncated_at_a_line_end(tmp_path: Path, shared_data: Path) -> None:
-    lines = (shared_data / "senteval/STS/STSBenchmark/sts-dev.csv").read_text().splitlines(True)
-    place = tmp_path / "STS/STSBenchmark/sts-dev.csv"
-    place.parent.mkdir(parents=True)
-    place.write_text("".join(lines[:-1]))
-    with pytest.raises(UserError, match="sts-dev.csv has 1499 rows where STS-B dev has 1500"):
-        EvaluationData(tmp_path).pairs("STS-B dev")
-
-
-def test_fewer_classes_than_the_original(tmp_path: Path) -> None:
-    (tmp_path / "biomedical_true_text").write_text("1\ta\n2\tb\n")
-    with pytest.raises(UserError, match="has 2 classes where Bio has 20"):
-        EvaluationData(tmp_path).texts("Bio")
-
-
-def dbpedia(folder: Path, rows: int) -> EvaluationData:
-    (folder / "dbpedia14").mkdir(exist_ok=True)
-    lines = [f'{i % 14 + 1},"t","content {i}"' for i in range(rows)]
-    (folder / "dbpedia14/test.csv").write_text("\n".join(lines) + "\n")
-    return EvaluationData(folder)
+@pytest.mark.parametrize(
+    ("name", "file", "content", "says"),
+    [
+        ("STS-B dev", STSB, "g\tf\ty\t1\t2.5\ta\tb\ng\tf\ty\t1\t3\tc\td\n", "has 2 rows .* has 1500"),
+        ("Bio", "biomedical_true_text", "1\ta\n2\tb\n", "has 2 classes where Bio has 20"),
+        ("MR", "MR/rt-polarity.pos", "good\n", "incomplete: MR/rt-polarity.neg is missing"),
+        ("DBpedia", "dbpedia14/test.csv", '1,"t","a"\n2,"t","b"\n' * 35_001, "has 70002 rows"),
+    ],
+)  # fmt: skip
+def test_what_is_not_whole_is_refused(
+    tmp_path: Path, name: str, file: str, content: str, says: str
+) -> None:
+    write(tmp_path / file, content)
+    with pytest.raises(UserError, match=says):
+        EvaluationData(tmp_path).find(name)
 
 
 def test_only_the_whole_of_dbpedia_goes_by_its_name(tmp_path: Path) -> None:
-    assert dbpedia(tmp_path, 70_000).texts("DBpedia").label == "DBpedia"
-    assert dbpedia(tmp_path, 140).texts("DBpedia").label == "DBpedia (140 rows)"
-    with pytest.raises(UserError, match="has 70001 rows where DBpedia has 70000"):
-        dbpedia(tmp_path, 70_001).texts("DBpedia")
+    for rows, label in ((70_000, "DBpedia"), (140, "DBpedia (140 rows)")):
+        lines = (f'{i % 14 + 1},"t","content {i}"\n' for i in range(rows))
+        write(tmp_path / "dbpedia14/test.csv", "".join(lines))
+        found = EvaluationData(tmp_path).find("DBpedia")
+        assert (found.name, found.label, found.metric) == ("DBpedia", label, "AMI")
 
 
-def test_what_was_fetched_is_found_after_the_named_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
-    named, fetched = tmp_path / "named", tmp_path / "cache/data"
-    for folder, word in ((named, "good"), (fetched, "fine")):
-        (folder / "MPQA").mkdir(parents=True)
-        (folder / "MPQA/mpqa.pos").write_text(f"{word}\n" * 3311)
-        (folder / "MPQA/mpqa.neg").write_text("bad\n" * 7295)
-    assert EvaluationData().task("MPQA").train.texts[0] == "fine"
-    data = EvaluationData(named)
-    assert data.task("MPQA").train.texts[0] == "good"
-    assert data.shown(str(fetched / "MPQA")) == data.shown(str(named / "MPQA")) == "MPQA"
-
-
-def test_a_file_of_several_is_missing(tmp_path: Path) -> None:
-    (tmp_path / "MR").mkdir()
-    (tmp_path / "MR/rt-polarity.pos").write_text("good\n")
-    with pytest.raises(UserError, match=r"incomplete: MR/rt-polarity.neg is missing"):
-        EvaluationData(tmp_path).task("MR")
-
-
-def test_mpqa_from_made_files(tmp_path: Path) -> None:
-    (tmp_path / "MPQA").mkdir()
-    (tmp_path / "MPQA/mpqa.pos").write_text("good\n" * 3311)
-    (tmp_path / "MPQA/mpqa.neg").write_text("bad\n" * 7295)
-    assert EvaluationData(tmp_path).task("MPQA").train.labels.sum() == 3311
-
-
-def test_missing_says_where_it_looked_and_how_to_get_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
+def test_missing_sets_say_where_it_looked_and_how_to_get_them(tmp_path: Path) -> None:
     with pytest.raises(MissingData) as caught:
         EvaluationData(tmp_path).pairs("STS12")
     message = str(caught.value)
@@ -145,19 +147,59 @@ def test_missing_says_where_it_looked_and_how_to_get_it(
     assert f"{tmp_path}, {tmp_path / 'senteval'}, " in message
     assert "the Hugging Face Hub (not in the local cache" in message
     assert "`clusterns data fetch`" in message
-    with pytest.raises(
-        MissingData, match="none is named with --data or CLUSTERNS_DATA, none was fetched"
-    ):
-        EvaluationData().texts("AG")
-
-
-def test_several_missing_sets_make_one_message(tmp_path: Path) -> None:
-    data = EvaluationData(tmp_path)
-    missing = []
-    for name in AVERAGED["clustering"][:2]:
-        with pytest.raises(MissingData) as caught:
-            data.texts(name)
-        missing.append(caught.value)
-    message = missing_message(missing)
-    assert message.startswith("Not found: AG (agnewsdataraw-8000), Bio (biomedical_true_text). ")
+    with pytest.raises(MissingData, match="none is named with --data or CLUSTERNS_DATA, none was"):
+        EvaluationData().find("AG")
+    with pytest.raises(UserError) as several:
+        find_jobs(["clustering"], EvaluationData(tmp_path))
+    message = str(several.value)
+    assert message.startswith("Not found: AG (agnewsdataraw-8000), Bio (biomedical_true_text), ")
     assert message.count(str(tmp_path / "short-text")) == 1
+
+
+@pytest.fixture(scope="module")
+def real(shared_data: Path) -> Plan:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hub, "reachable", lambda: False)
+        return find_jobs(SUITES, EvaluationData(shared_data))
+
+
+def test_all_that_is_there_is_found_and_the_rest_is_named(real: Plan) -> None:
+    found = {(job.suite, job.name.removesuffix(" (10,000 rows)")) for job in real.jobs}
+    expected = {(suite, name) for suite, names in SUITES.items() for name in names}
+    assert found == {(suite, name) for suite, name in expected if name not in NOT_IN_THE_FOLDER}
+    assert {each.name for each in real.skipped} == NOT_IN_THE_FOLDER
+    assert AVERAGED["clustering"] == SUITES["clustering"][:8]
+
+
+def test_one_table_says_what_runs_what_is_stored_and_what_is_missing(real: Plan) -> None:
+    table = real.table(stored=real.jobs[:2])
+    rows = {(suite, cells[0]): cells[1:] for suite, cells in table.rows}
+    assert rows["sts", "STS12"] == ["3,108", "senteval/STS/STS12-en-test", "stored"]
+    assert rows["sts", "STS14"][2] == "will run"
+    assert rows["transfer", "MPQA"] == [None, None, "missing"]
+    assert rows["geometry", "STS-B"][0] == "1,379"
+    assert len(table.rows) == len(real.jobs) + len(NOT_IN_THE_FOLDER)
+    fetch, short_text = table.notes  # each hint once
+    assert "clusterns data fetch" in fetch
+    assert "rashadulrakib" in short_text
+
+
+def test_missing_and_broken_sets_are_skipped(tmp_path: Path) -> None:
+    mpqa(tmp_path)
+    write(tmp_path / "STS/STSBenchmark/sts-test.csv", "g\tf\ty\t1\t2.5\ta\tb\n" * 3)
+    data = EvaluationData(tmp_path)
+    plan = find_jobs(["sts", "transfer", "clustering"], data)
+    assert [(job.suite, job.name) for job in plan.jobs] == [("transfer", "MPQA")]
+    assert [each.suite for each in plan.skipped if each.suite == "clustering"] == ["clustering"] * 9
+    table = plan.table()
+    states = {cells[0]: cells[3] for _, cells in table.rows}
+    assert (states["STS-B"], states["STS12"]) == ("broken", "missing")
+    assert any("a correlation needs" in note for note in table.notes)
+    with pytest.raises(UserError, match=r"a correlation needs.* Not found: STS12"):
+        find_jobs(["sts"], data)
+
+
+def test_two_own_files_of_one_name(tmp_path: Path) -> None:
+    pairs = ScoredPairs(["cat", "dog"], ["cat", "sun"], np.array([5.0, 0.0]), "pairs")
+    with pytest.raises(UserError, match="Duplicate dataset name pairs"):
+        find_jobs([], EvaluationData(tmp_path), [pairs, pairs])

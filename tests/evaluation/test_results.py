@@ -1,14 +1,170 @@
+"""Results on disk: a file for each set, nothing written over, nothing lost; and all of them in one file."""
+
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from clusterns.errors import UserError
 from clusterns.evaluation.catalog import AVERAGED
-from clusterns.evaluation.results import Results, SetResult, SuiteResult
+from clusterns.evaluation.compare import comparable, gold_scores
+from clusterns.evaluation.results import (
+    Results,
+    SetResult,
+    StoredResult,
+    SuiteResult,
+    find_stored,
+    gather,
+    join,
+    predictions_file,
+    read_results,
+)
+
+
+def stored(
+    name: str = "STS-B",
+    value: float = 50.0,
+    suite: str = "sts",
+    day: int = 1,
+    digest: str = "rows-a",
+    versions: str = "1",
+    settings: dict[str, Any] | None = None,
+    **model: Any,
+) -> StoredResult:
+    facts = {"model": "m", "fingerprint": "f", "max_length": 128} | model
+    record = {"date": f"2026-01-{day:02}", "versions": {"torch": versions}}
+    sets = {name: SetResult(value, "Spearman", 3, 0.0, digest=digest)}
+    rows = np.array([0.1, 0.2, value], dtype=np.float32)
+    items = {suite: rows} | ({"gold/own": rows * 2} if suite == "own" else {})
+    return StoredResult(suite, name, digest, "m", facts, settings or {}, record, sets, 1.0, items)
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    one = stored()
+    one.write(tmp_path)
+    (path,) = (tmp_path / "sts").glob("*.json")
+    assert path.name == f"STS-B.{one.key}.json"
+    again = StoredResult.read(path)
+    np.testing.assert_array_equal(again.predictions.pop("sts"), one.predictions.pop("sts"))
+    assert again == one
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"max_length": 16},
+        {"truncate_dim": 64},
+        {"prompt_name": "query"},
+        {"dtype": "bfloat16"},
+        {"pooling": "cls"},
+        {"fingerprint": "g"},
+        {"digest": "rows-b"},
+        {"settings": {"kmeans_seeds": 3}},
+        {"versions": "2"},
+        {"suite": "own"},
+        {"name": "STS12"},
+    ],
+)
+def test_nothing_that_differs_is_written_over(tmp_path: Path, other: dict[str, Any]) -> None:
+    first, second = stored(), stored(value=60.0, **other)
+    first.write(tmp_path)
+    second.write(tmp_path)
+    assert len(list(tmp_path.glob("*/*.json"))) == 2
+    found = find_stored(tmp_path, first)
+    assert found is not None
+    assert found.sets["STS-B"].value == 50
+
+
+def test_equal_results_of_equal_versions_are_found_again(tmp_path: Path) -> None:
+    stored().write(tmp_path)
+    assert find_stored(tmp_path, stored(day=2, value=0.0)) is not None
+    assert find_stored(tmp_path, stored(versions="2")) is None
+    (path,) = (tmp_path / "sts").glob("*.json")
+    predictions_file(path).write_bytes(b"PK\x03\x04 cut off")
+    assert find_stored(tmp_path, stored()) is None
+
+
+def test_a_hostile_name_stays_in_its_folder(tmp_path: Path) -> None:
+    stored("../../x\x1b/" + "y" * 300, suite="own").write(tmp_path / "a")
+    (path,) = tmp_path.rglob("*.json")
+    assert path.parent == tmp_path / "a" / "own"
+
+
+def test_two_evaluations_at_once_lose_nothing(tmp_path: Path) -> None:
+    names = [f"set-{i}" for i in range(20)]
+    with ThreadPoolExecutor(8) as pool:
+        list(
+            pool.map(
+                lambda name: stored(name, suite="own").write(tmp_path / "evaluation"), names * 3
+            )
+        )
+    (results,) = read_results(tmp_path)
+    assert set(results.suites["own"].sets) == set(names)
+    assert len(results.predictions) == 2 * len(names)
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_a_run_has_one_result_for_each_way_it_was_read(tmp_path: Path) -> None:
+    for one in (stored(), stored("STS12", 40.0), stored(value=30.0, max_length=16)):
+        one.write(tmp_path / "evaluation")
+    found = {results.name: results for results in read_results(tmp_path)}
+    assert set(found) == {"m (max_length 128)", "m (max_length 16)"}
+    whole = found["m (max_length 128)"].suites["sts"]
+    assert {name: one.value for name, one in whole.sets.items()} == {"STS12": 40, "STS-B": 50}
+    assert whole.seconds == 2
+    assert "STS16" in whole.missing
+
+
+def test_only_the_newest_weights_count(capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = stored("STS12", day=1, fingerprint="old"), stored(day=2, fingerprint="new")
+    (results,) = gather([new, old])
+    assert list(results.suites["sts"].sets) == ["STS-B"]
+    assert "m: 1 results of earlier weights are left out" in capsys.readouterr().err
+
+
+def test_two_kmeans_runs_do_not_replace_ten(tmp_path: Path) -> None:
+    ten = stored("AG", 80.0, "clustering", settings={"kmeans_seeds": 10})
+    two = stored("AG", 60.0, "clustering", day=2, settings={"kmeans_seeds": 2})
+    for one in (ten, two):
+        one.write(tmp_path / "evaluation")
+    (results,) = read_results(tmp_path)
+    assert results.suites["clustering"].sets["AG"].value == 80
+    assert results.suites["clustering"].settings == {"kmeans_seeds": 10}
+    assert results.record["date"] == "2026-01-01"
+
+
+def test_another_version_overwrites_nothing_and_the_newest_counts(tmp_path: Path) -> None:
+    stored(day=2, versions="2", value=7.0).write(tmp_path / "evaluation")
+    stored(day=1).write(tmp_path / "evaluation")
+    (results,) = read_results(tmp_path)
+    assert results.suites["sts"].sets["STS-B"].value == 7
+    assert len(list(tmp_path.rglob("*.json"))) == 2
+
+
+def test_own_files_of_one_name_are_told_apart_and_compared() -> None:
+    models = [
+        join([stored("pairs", v, "own"), stored("pairs", v + 1, "own", digest="rows-b")])
+        for v in (1.0, 2.0)
+    ]
+    assert set(models[0].suites["own"].sets) == {"pairs (rows-a)", "pairs (rows-b)"}
+    keys = comparable(models)
+    assert keys == ["own/pairs (rows-a)", "own/pairs (rows-b)"]
+    gold = gold_scores(models, lambda name: pytest.fail("no benchmark is asked for"))
+    assert list(gold) == keys
+
+
+def test_nothing_and_broken(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="has no results: make them with `clusterns evaluate"):
+        read_results(tmp_path)
+    (tmp_path / "evaluation/sts").mkdir(parents=True)
+    (tmp_path / "evaluation/sts/x.json").write_text("{")
+    with pytest.raises(UserError, match=r"x.json is broken: delete it"):
+        read_results(tmp_path)
 
 
 def made(name: str = "m", suite: str = "sts", **values: float) -> Results:
@@ -17,7 +173,7 @@ def made(name: str = "m", suite: str = "sts", **values: float) -> Results:
     return Results(name, {"fingerprint": "f"}, {"seed": 1}, {suite: SuiteResult(sets)}, items)
 
 
-def test_what_is_written_is_read(tmp_path: Path) -> None:
+def test_one_file_is_written_and_read(tmp_path: Path) -> None:
     results = made(STS12=50.123456789)
     results.suites["sts"].sets["STS12"].details = {"MSRpar": 1.5}
     results.write(tmp_path / "r.json")

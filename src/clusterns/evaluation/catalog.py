@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import TypeVar
 
 import yaml
 
 from clusterns.errors import UserError
 from clusterns.evaluation import custom, senteval
-from clusterns.evaluation.datasets import EvaluationSet, LabeledTexts, ScoredPairs, TransferTask
+from clusterns.evaluation.datasets import EvaluationSet, LabeledTexts, ScoredPairs
 from clusterns.evaluation.hub import HubSet, UnavailableError
 from clusterns.evaluation.senteval import Layout
 from clusterns.files import cache_folder
@@ -22,7 +21,6 @@ from clusterns.settings import Settings
 VARIABLE = "CLUSTERNS_DATA"
 FETCHED = "data"  # in the cache
 HUB = "Hub"  # the variant of a set from there: in other text, so with other scores than the papers'
-Kind = TypeVar("Kind", ScoredPairs, LabeledTexts, TransferTask)
 
 # By format: how files are read, and the method of HubSet that gives the same kind of set.
 FORMATS: dict[str, tuple[Callable[[str, Sequence[Path], Layout], EvaluationSet], str]] = {
@@ -124,15 +122,10 @@ class EvaluationData:
 
     def pairs(self, name: str) -> ScoredPairs:
         """Find a set of scored pairs."""
-        return _as(self.find(name), ScoredPairs)
-
-    def texts(self, name: str) -> LabeledTexts:
-        """Find a set of labeled texts."""
-        return _as(self.find(name), LabeledTexts)
-
-    def task(self, name: str) -> TransferTask:
-        """Find a transfer task."""
-        return _as(self.find(name), TransferTask)
+        found = self.find(name)
+        if not isinstance(found, ScoredPairs):
+            raise TypeError(f"{name} is a {type(found).__name__}, not a set of scored pairs")
+        return found
 
     def find(self, name: str) -> EvaluationSet:
         """Find a set of any kind, checked to be whole."""
@@ -174,12 +167,6 @@ def read_from(folder: Path, name: str) -> EvaluationSet | None:
         if len(missing) < len(entry.paths):
             raise UserError(f"{name} in {base} is incomplete: {missing[0]} is missing.")
     return None
-
-
-def _as(found: EvaluationSet, kind: type[Kind]) -> Kind:
-    if not isinstance(found, kind):
-        raise TypeError(f"{found.name} is a {type(found).__name__}, not a {kind.__name__}")
-    return found
 
 
 def _checked(name: str, found: EvaluationSet) -> EvaluationSet:
