@@ -20,7 +20,8 @@ from clusterns.errors import UserError
 from clusterns.evaluation import hub
 from clusterns.evaluation import mteb as mteb_suite
 from clusterns.evaluation.plan import Job
-from clusterns.evaluation.results import Results, SetResult, SuiteResult, read_results
+from clusterns.evaluation.results import Results, SetResult, SuiteResult
+from clusterns.evaluation.stored import read_results
 from tests.helpers.commands import LightPrograms, Program
 
 

@@ -13,17 +13,8 @@ import pytest
 from clusterns.errors import UserError
 from clusterns.evaluation.catalog import AVERAGED
 from clusterns.evaluation.compare import comparable, gold_scores
-from clusterns.evaluation.results import (
-    Results,
-    SetResult,
-    StoredResult,
-    SuiteResult,
-    find_stored,
-    gather,
-    join,
-    predictions_file,
-    read_results,
-)
+from clusterns.evaluation.results import Results, SetResult, SuiteResult, predictions_file
+from clusterns.evaluation.stored import StoredResult, find_stored, gather, join, read_results
 
 
 def stored(

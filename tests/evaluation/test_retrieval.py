@@ -12,7 +12,7 @@ from sentence_transformers.util import cos_sim
 
 from clusterns.errors import UserError
 from clusterns.evaluation.catalog import EvaluationData
-from clusterns.evaluation.custom import read_collection
+from clusterns.evaluation.collection import read_collection
 from clusterns.evaluation.datasets import Retrieval
 from clusterns.evaluation.plan import find_jobs
 from clusterns.evaluation.retrieval import rank, retrieval_of

@@ -63,7 +63,7 @@ class CompareRequest(Request):
                 raise UserError(f"--output {path}: comparisons are written as .md, .tex or .json.")
         from clusterns.evaluation.catalog import EvaluationData
         from clusterns.evaluation.compare import difference_table, find_differences, gold_scores
-        from clusterns.evaluation.results import read_results
+        from clusterns.evaluation.stored import read_results
         from clusterns.evaluation.tables import published_rows, results_tables
         from clusterns.files import write_json
         from clusterns.tables import write_tables

@@ -21,8 +21,9 @@ from clusterns.record import make_record
 
 if TYPE_CHECKING:
     from clusterns.evaluation.plan import Job, Plan
-    from clusterns.evaluation.results import Results, StoredResult
+    from clusterns.evaluation.results import Results
     from clusterns.evaluation.runner import EvaluationContext
+    from clusterns.evaluation.stored import StoredResult
 
 ALL = "all"
 DEFAULT_SUITES = ("sts",)
@@ -109,6 +110,7 @@ class EvaluateRequest(ModelOptions):
         """The tasks of mteb, and all sets."""
         from clusterns.evaluation import custom
         from clusterns.evaluation.catalog import SUITES, EvaluationData
+        from clusterns.evaluation.collection import read_collection
         from clusterns.evaluation.plan import MTEB, find_jobs
 
         own = [
@@ -120,7 +122,7 @@ class EvaluateRequest(ModelOptions):
             )
             for name in as_list(names)
         ]
-        collections = [custom.read_collection(Path(name)) for name in as_list(self.retrieval)]
+        collections = [read_collection(Path(name)) for name in as_list(self.retrieval)]
         suites = as_list(self.suites) or ([] if own or collections else [*DEFAULT_SUITES])
         known = (*SUITES, MTEB, ALL)
         for suite in suites:
@@ -140,8 +142,8 @@ class EvaluateRequest(ModelOptions):
 
     def _evaluate(self, plan: Plan) -> Results:
         from clusterns.encoder.load import load_model
-        from clusterns.evaluation.results import FOLDER, StoredResult, find_stored, join
         from clusterns.evaluation.runner import EvaluationContext, settings_of
+        from clusterns.evaluation.stored import FOLDER, StoredResult, find_stored, join
         from clusterns.vectors.embed import Embedder
         from clusterns.vectors.fingerprint import fingerprint
 

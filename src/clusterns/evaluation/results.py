@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 import zipfile
 import zlib
@@ -17,19 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
-from clusterns.console import log
 from clusterns.errors import UserError
-from clusterns.evaluation.catalog import AVERAGED, CATALOG, SUITES
+from clusterns.evaluation.catalog import AVERAGED, CATALOG
 from clusterns.evaluation.datasets import label_of
 from clusterns.files import atomic_file, read_json, write_json
-from clusterns.vectors.settings import Loading
 
-FORMAT, STORED_FORMAT = 1, 2
+FORMAT = 1
 LOWER_IS_BETTER = ("geometry",)
-FOLDER = "evaluation"  # in a run folder, and in the cache
-# How a model was read; together with its fingerprint it decides the vectors.
-READING = tuple(Loading.model_fields)
-SUITE_ORDER = (*SUITES, "own", "retrieval", "mteb")
 OLD_LABEL = re.compile(r"(.+?)(?: \((Hub|[\d,]+ rows)\))?")
 Predictions = dict[str, NDArray[Any]]
 
@@ -142,93 +134,28 @@ class Results:
 
     def write(self, path: Path) -> None:
         """Write the JSON file, and the predictions beside it."""
-        _write(path, self.plain(), self.predictions)
+        write_with_predictions(path, FORMAT, self)
 
     @classmethod
     def read(cls, path: Path) -> Results:
         """Read what ``write`` wrote."""
         try:
-            return _read(path, cls, FORMAT, "suites")
+            return read_with_predictions(path, cls, FORMAT, "suites")
         except OSError as error:
             raise UserError(f"cannot read {path}: {error.strerror}.") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UserError(f"{path} holds no results of clusterns evaluate.") from error
 
 
-@dataclass
-class StoredResult:
-    """The result of one set, with all that is needed to make it again."""
-
-    suite: str
-    set: str
-    digest: str
-    name: str
-    model: dict[str, Any]
-    settings: dict[str, Any]
-    record: dict[str, Any]
-    sets: dict[str, SetResult]
-    seconds: float = 0.0
-    predictions: dict[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.sets = identified(self.sets)
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        """How the model was read."""
-        return {"dtype": "float32"} | {
-            key: self.model[key] for key in READING if self.model.get(key) is not None
-        }
-
-    @property
-    def key(self) -> str:
-        """Ten digits that stand for everything that decides the result."""
-        versions = self.record.get("versions")
-        fingerprint = self.model.get("fingerprint")
-        decides = [fingerprint, self.reading, self.digest, self.settings, versions]
-        text = json.dumps(decides, sort_keys=True, default=str)
-        return hashlib.blake2b(text.encode(), digest_size=5).hexdigest()
-
-    @property
-    def kmeans_runs(self) -> int:
-        """How many K-means runs its score averages."""
-        return int(self.settings.get("kmeans_seeds", 1))
-
-    @property
-    def date(self) -> str:
-        """When it was made."""
-        return str(self.record.get("date", ""))
-
-    def file(self, folder: Path) -> Path:
-        """Where it lies in a folder of results."""
-        called = re.sub(r"[^\w.-]+", "_", self.set)[:80]
-        return folder / self.suite / f"{called}.{self.key}.json"
-
-    def write(self, folder: Path) -> None:
-        """Write it; the numbers come last, so that they never stand without the predictions."""
-        plain = {"format": STORED_FORMAT} | _without_predictions(self)
-        _write(self.file(folder), plain, self.predictions)
-
-    @classmethod
-    def read(cls, path: Path) -> StoredResult:
-        """Read what ``write`` wrote."""
-        try:
-            return _read(path, cls, STORED_FORMAT, "sets")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UserError(f"{path} is broken: delete it and evaluate again.") from error
+def write_with_predictions(path: Path, form: int, one: Any) -> None:
+    """Write a dataclass as JSON, after its predictions: the numbers never stand without them."""
+    if one.predictions:
+        write_predictions(predictions_file(path), one.predictions)
+    write_json(path, {"format": form} | _without_predictions(one))
 
 
-def _without_predictions(one: Results | StoredResult) -> dict[str, Any]:
-    return {key: value for key, value in asdict(one).items() if key != "predictions"}
-
-
-def _write(path: Path, plain: dict[str, Any], predictions: Predictions) -> None:
-    if predictions:
-        write_predictions(predictions_file(path), predictions)
-    write_json(path, plain)
-
-
-def _read(path: Path, kind: Any, form: int, needed: str) -> Any:
+def read_with_predictions(path: Path, kind: Any, form: int, needed: str) -> Any:
+    """Read what :func:`write_with_predictions` wrote."""
     plain = read_json(path)
     if plain.pop("format") != form:
         raise UserError(f"{path} was written by another version of clusterns.")
@@ -237,6 +164,10 @@ def _read(path: Path, kind: Any, form: int, needed: str) -> Any:
     found = _adapter(kind).validate_python(plain)
     found.predictions = read_predictions(predictions_file(path))
     return found
+
+
+def _without_predictions(one: Any) -> dict[str, Any]:
+    return {key: value for key, value in asdict(one).items() if key != "predictions"}
 
 
 @cache
@@ -266,76 +197,6 @@ def read_predictions(path: Path) -> Predictions:
         raise UserError(f"{path} is broken: evaluate the model again.") from error
 
 
-def find_stored(folder: Path, wanted: StoredResult) -> StoredResult | None:
-    """The earlier result that ``wanted`` would be again, made with the same versions."""
-    path = wanted.file(folder)
-    try:
-        return StoredResult.read(path) if path.is_file() else None
-    except UserError:
-        return None  # damaged: computed again, which mends it
-
-
-def read_results(path: Path) -> list[Results]:
-    """The results of a file, or of a run folder: there one for each way its model was read."""
-    if not path.is_dir():
-        return [Results.read(path)]
-    stored = [StoredResult.read(each) for each in sorted((path / FOLDER).glob("*/*.json"))]
-    if not stored:
-        raise UserError(f"{path} has no results: make them with `clusterns evaluate {path}`.")
-    return gather(stored)
-
-
-def gather(stored: Iterable[StoredResult]) -> list[Results]:
-    """Results from their parts: one for each way that a model was read, of its newest weights."""
-    groups: dict[str, list[StoredResult]] = {}
-    for one in sorted(stored, key=lambda one: one.date):
-        groups.setdefault(json.dumps(one.reading), []).append(one)
-    readings = [group[-1].reading for group in groups.values()]
-    differ = [key for key in READING if len({str(each.get(key)) for each in readings}) > 1]
-    found = []
-    for group in groups.values():
-        newest = group[-1]
-        weights = newest.model.get("fingerprint")
-        same = [one for one in group if one.model.get("fingerprint") == weights]
-        if len(same) < len(group):
-            log(f"{newest.name}: {len(group) - len(same)} results of earlier weights are left out.")
-        results = join(same)
-        if differ:
-            told = ", ".join(f"{key} {newest.reading.get(key, 'default')}" for key in differ)
-            results.name = f"{results.name} ({told})"
-        found.append(results)
-    return found
-
-
-def join(stored: Iterable[StoredResult]) -> Results:
-    """One model's results from its sets, oldest first.
-
-    Of several results on the same examples, the one with the most K-means runs counts, then the
-    newest.
-    """
-    same: dict[tuple[str, str, str], list[StoredResult]] = {}
-    for one in stored:
-        same.setdefault((one.suite, one.set, one.digest), []).append(one)
-    parts = [max(group, key=lambda one: (one.kmeans_runs, one.date)) for group in same.values()]
-    last = max(parts, key=lambda one: one.date)
-    results = Results(last.name, dict(last.model), dict(last.record))
-    names = [(one.suite, one.set) for one in parts]
-    for one in sorted(parts, key=_place):
-        # Two files of one's own may have the same name: their rows tell them apart.
-        twice = names.count((one.suite, one.set)) > 1
-        suite = results.suites.setdefault(one.suite, SuiteResult({}))
-        for label, value in one.sets.items():
-            called = f"{label} ({one.digest[:8]})" if twice else label
-            suite.sets[called] = value
-            for key, predictions in one.predictions.items():
-                results.predictions[f"{key}/{called}"] = predictions
-        suite.settings |= one.settings
-        suite.seconds = round(suite.seconds + one.seconds, 1)
-    for name, suite in results.suites.items():
-        suite.complete(name)
-    return results
-
-
 def searches(models: Iterable[Results]) -> list[Results]:
     """The retrieval results of models as rows of their own: by vectors, by words, by both.
 
@@ -352,13 +213,3 @@ def searches(models: Iterable[Results]) -> list[Results]:
             if predictions is not None:
                 results.predictions[f"retrieval/{one.name}"] = predictions
     return [*found.values()]
-
-
-def _place(one: StoredResult) -> tuple[int, int]:
-    """Suites and sets in the order of the paper's tables, others as they came."""
-    name = next((each.name for each in one.sets.values()), "")
-    sets = SUITES.get(one.suite, ())
-    return (
-        SUITE_ORDER.index(one.suite) if one.suite in SUITE_ORDER else len(SUITE_ORDER),
-        sets.index(name) if name in sets else len(sets),
-    )

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from clusterns.evaluation.results import FOLDER as EVALUATION
+from clusterns.evaluation.stored import FOLDER as EVALUATION
 from clusterns.lab.experiment import Experiment
 from clusterns.lab.identity import superseded
 from clusterns.lab.program import error_in

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from clusterns.errors import UserError
-from clusterns.evaluation.results import read_predictions, read_results, write_predictions
+from clusterns.evaluation.results import read_predictions, write_predictions
+from clusterns.evaluation.stored import read_results
 from clusterns.files import atomic_file, read_json, write_json
 from clusterns.lab.experiment import Experiment, experiment_names, load_experiment
 from clusterns.lab.identity import recorded_identity, trial_name

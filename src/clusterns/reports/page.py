@@ -21,7 +21,7 @@ from clusterns.errors import UserError
 from clusterns.evaluation.catalog import EvaluationData
 from clusterns.evaluation.custom import read_scored_pairs
 from clusterns.evaluation.datasets import ScoredPairs
-from clusterns.evaluation.results import read_results
+from clusterns.evaluation.stored import read_results
 from clusterns.evaluation.tables import results_tables
 from clusterns.explorer.corpus import INDEX, load_base_of
 from clusterns.files import atomic_file
