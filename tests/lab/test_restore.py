@@ -17,11 +17,11 @@ from clusterns.errors import UserError
 from clusterns.evaluation.results import (
     Results,
     SetResult,
-    StoredResult,
     SuiteResult,
     read_predictions,
     write_predictions,
 )
+from clusterns.evaluation.stored import StoredResult
 from clusterns.files import read_json, write_json
 from clusterns.lab.compare import find_differences
 from clusterns.lab.experiment import Experiment, load_experiment
