@@ -132,7 +132,7 @@ def test_without_a_terminal_progress_is_a_line_now_and_then(
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(5, "5 s"), (89, "89 s"), (600, "10 min"), (4380, "73 min"), (7260, "2 h 1 min")],
+    [(5, "5 s"), (89, "89 s"), (600, "10 min"), (4380, "73 min"), (7260, "2 h 01 min")],
 )
 def test_durations_are_short(seconds: float, words: str) -> None:
     assert duration(seconds) == words

@@ -157,11 +157,11 @@ def log(message: str) -> None:
 
 
 def duration(seconds: float) -> str:
-    """``40 s``, ``73 min`` or ``1 h 35 min``."""
+    """``40 s``, ``73 min`` or ``2 h 05 min``."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"
 
 
 def print_json(value: Any) -> None:

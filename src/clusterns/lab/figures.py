@@ -79,58 +79,67 @@ def _save(
 def _differences(figure: Figure, differences: Mapping[str, Difference]) -> bool:
     if not differences:
         return False
-    figure.set_size_inches(7.2, 1.6 + 0.5 * len(differences))
-    axes = figure.add_subplot()
+    axes = _dots_in_rows(
+        figure,
+        {
+            label: (list(one.by_seed.values()), one.estimate, one.interval)
+            for label, one in differences.items()
+        },
+        "mean and 95 % interval",
+    )
     axes.axvspan(-MARGIN, MARGIN, color="#dddddd", label=f"equivalent: within ±{MARGIN}", zorder=0)
     axes.axvline(0, color="black", linewidth=1)
-    places = range(len(differences))[::-1]
-    for place, one in zip(places, differences.values(), strict=True):
-        seeds = list(one.by_seed.values())
-        axes.plot(
-            seeds, [place] * len(seeds), "o", color=COLORS[4], markersize=5, markeredgecolor="white",
-            label="a seed", zorder=3,
-        )  # fmt: skip
-        reach = one.interval and [
-            [one.estimate - one.interval[0]],
-            [one.interval[1] - one.estimate],
-        ]
-        axes.errorbar(
-            one.estimate, place + 0.22, xerr=reach, fmt="D", color=COLORS[0], capsize=4, markersize=6,
-            linewidth=2, label="mean and 95 % interval",
-        )  # fmt: skip
+    for place, one in enumerate(reversed(list(differences.values()))):
         if one.paper is not None:
             axes.plot(one.paper, place, "*", color=COLORS[1], markersize=11, label="the paper")
-    axes.set_yticks(list(places), list(differences))
-    axes.set_ylim(-0.6, len(differences) - 0.4)
-    axes.grid(axis="y", visible=False)
     axes.set_xlabel("points by which the first is better")
     _legend(figure, [axes])
     return True
 
 
+def _dots_in_rows(
+    figure: Figure,
+    rows: Mapping[str, tuple[Sequence[float], float, tuple[float, float] | None]],
+    label: str,
+) -> Axes:
+    """Each seed a dot, and above them their mean with an interval."""
+    figure.set_size_inches(7.2, 1.4 + 0.5 * len(rows))
+    axes = figure.add_subplot()
+    for place, (seeds, mean, interval) in enumerate(reversed(list(rows.values()))):
+        if len(seeds) > 1:
+            axes.plot(
+                seeds, [place] * len(seeds), "o", color=COLORS[4], markersize=5, zorder=3,
+                markeredgecolor="white", label="a seed",
+            )  # fmt: skip
+        reach = None if interval is None else [[mean - interval[0]], [interval[1] - mean]]
+        axes.errorbar(
+            mean, place + 0.22, xerr=reach, fmt="D", color=COLORS[0], capsize=4, markersize=6,
+            linewidth=2, label=label,
+        )  # fmt: skip
+    axes.set_yticks(range(len(rows)), list(rows)[::-1])
+    axes.set_ylim(-0.6, len(rows) - 0.4)
+    axes.grid(axis="y", visible=False)
+    return axes
+
+
 def _curves(figure: Figure, spec: FigureSpec, lines: Sequence[Line]) -> bool:
-    """Over the steps: a line for each row, for each value, or a panel a row with all values."""
-    there = [line for line in lines if any(line.curves(value) for value in spec.values)]
-    if not there:
+    """Over the steps: of one value all rows in one panel, of several values a panel for each row."""
+    found = [line for line in lines if any(line.curves(value) for value in spec.values)]
+    if not found:
         return False
-    panels = [[line] for line in there] if len(spec.values) > 1 else [there]
-    figure.set_size_inches(6.4 if len(panels) == 1 else 4.4 * len(panels), 4.0)
-    axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for one, group in zip(axes, panels, strict=True):
-        series = [
-            (_words(value) if len(spec.values) > 1 else line.label, line.curves(value), place)
-            for line in group
-            for place, value in enumerate(spec.values)
-        ]
-        for number, (label, curves, place) in enumerate(series):
-            if curves:
-                # A value has the same color in every panel.
-                color = place if len(spec.values) > 1 else number
+    several = len(spec.values) > 1
+    figure.set_size_inches(4.4 * len(found) if several and len(found) > 1 else 6.4, 4.0)
+    axes = figure.subplots(1, len(found) if several else 1, sharey=True, squeeze=False)[0]
+    for number, line in enumerate(found):
+        one = axes[number] if several else axes[0]
+        for place, value in enumerate(spec.values):
+            if curves := line.curves(value):
+                label, color = (_words(value), place) if several else (line.label, number)
                 _band(one, label, curves, COLORS[color % len(COLORS)])
-        if len(panels) > 1 or len(spec.values) > 1:
-            one.set_title(group[0].label, fontsize=10)
+        if several:
+            one.set_title(line.label, fontsize=10)
         one.set_xlabel("step")
-    axes[0].set_ylabel(spec.label or ("" if len(spec.values) > 1 else _words(spec.values[0])))
+    axes[0].set_ylabel(spec.label or ("" if several else _words(spec.values[0])))
     _legend(figure, axes)
     return True
 
@@ -195,32 +204,18 @@ def _geometry(figure: Figure, spec: FigureSpec, lines: Sequence[Line]) -> bool:
 
 
 def _dots(figure: Figure, spec: FigureSpec, lines: Sequence[Line]) -> bool:
-    """A value of every row: each seed a dot, the mean and its spread. Dots need no zero, bars would."""
-    (value,) = spec.values
-    there = [line for line in lines if line.values(value)][::-1]
-    if not there:
-        return False
-    figure.set_size_inches(6.4, 1.1 + 0.36 * len(there))
-    axes = figure.add_subplot()
-    for place, line in enumerate(there):
-        mean, spread = _mean(line, value)
-        seeds = list(line.values(value).values())
-        if len(seeds) == 1:
-            axes.plot(mean, place, "D", color=COLORS[0], markersize=6)
-            continue
-        axes.plot(
-            seeds, [place] * len(seeds), "o", color=COLORS[4], markersize=5, markeredgecolor="white",
-            zorder=4,
-        )  # fmt: skip
-        axes.errorbar(
-            mean, place, xerr=spread, fmt="D", color=COLORS[0], capsize=4, markersize=6,
-            linewidth=2,
-        )  # fmt: skip
-    axes.set_yticks(range(len(there)), [line.label for line in there])
-    axes.set_ylim(-0.6, len(there) - 0.4)
-    axes.grid(axis="y", visible=False)
-    axes.set_xlabel(spec.label or value)
-    return True
+    """A value of every row. Dots need no zero, bars would."""
+    rows = {}
+    for line in lines:
+        if seeds := list(line.values(spec.values[0]).values()):
+            mean, spread = _mean(line, spec.values[0])
+            interval = None if np.isnan(spread) else (mean - spread, mean + spread)
+            rows[line.label] = (seeds, mean, interval)
+    if rows:
+        axes = _dots_in_rows(figure, rows, "mean ± standard deviation")
+        axes.set_xlabel(spec.label or spec.values[0])
+        _legend(figure, [axes])
+    return bool(rows)
 
 
 def _mean(line: Line, name: str) -> tuple[float, float]:
