@@ -125,7 +125,7 @@ def samples(mean: float, noise: float = 0.05) -> np.ndarray:
     return mean + noise * np.random.default_rng(int(1000 * mean)).standard_normal(60)
 
 
-def test_a_step_is_taken_only_if_it_is_clearly_better() -> None:
+def test_a_step_is_taken_only_if_it_gains() -> None:
     steps = {0.0: samples(0.2), 0.5: samples(0.3), 1.0: samples(0.4)}
     assert choose(steps, {}) == 1.0
     assert choose(steps, {1.0: "too far"}) == 0.5
@@ -135,6 +135,17 @@ def test_a_step_is_taken_only_if_it_is_clearly_better() -> None:
     assert choose({key: noisy[key] for key in (0.0, 0.5)}, {}) == 0.0
     assert choose(noisy, {}) == 1.0
     assert choose({0.0: samples(0.2), 0.5: samples(0.2), 1.0: samples(0.1)}, {}) == 0.0
+
+
+def test_probable_steps_count_as_far_as_they_are_clearly_better_than_the_base() -> None:
+    base = np.zeros(100)
+    step = np.full(100, 0.01)
+    step[::2] = -0.0075  # gains 0.00125 on average, with a standard error of 0.0009
+    assert choose({0.0: base, 0.5: step}, {}) == 0.0
+    assert choose({0.0: base, 0.5: base + 0.1, 1.0: base + 0.1 + step}, {}) == 1.0
+    noise = np.where(np.arange(100) < 50, 1.0, -1.0)
+    ends = {0.0: base, 0.5: base + 0.1 + 0.5 * noise, 1.0: base + 0.2 + 1.5 * noise}
+    assert choose(ends, {}) == 0.5  # on to 1 is probable, and 1 not clear
 
 
 def test_the_choice_is_measured_by_other_queries_than_those_that_made_it() -> None:

@@ -34,8 +34,8 @@ MIN_SAMPLES = 20
 # This share of the held-out queries chooses the weight; the others measure the choice.
 CHOOSING = 2 / 3
 RESAMPLES = 2000
-# A step is taken if the lower end of this interval of the gain is above 0.
-CONFIDENCE = 0.9
+# A step is probably better if this interval of its gain lies above 0, and clearly better by the wider one.
+STEP, CONFIDENCE = 0.6, 0.9
 
 
 @dataclass(frozen=True)
@@ -191,13 +191,16 @@ def refusal(settings: AdaptSettings, found: Mapping[str, float]) -> str:
 
 
 def choose(samples: Mapping[float, Samples], refused: Mapping[float, str]) -> float:
-    """Climb from the base, weight 0, to each larger allowed weight that is clearly better, by a bootstrap."""
-    chosen = 0.0
-    for weight in sorted(samples):
-        if weight not in refused and weight > chosen:
-            low, _ = gain_interval(samples[weight], samples[chosen], CONFIDENCE)
-            chosen = weight if low > 0 else chosen
-    return chosen
+    """Climb from the base, weight 0, to each larger allowed weight that is probably better, by a bootstrap.
+
+    Of these, the largest that is clearly better than the base is taken.
+    """
+    climbed = [0.0]
+    for weight in sorted(set(samples) - set(refused) - {0.0}):
+        if gain_interval(samples[weight], samples[climbed[-1]], STEP)[0] > 0:
+            climbed.append(weight)
+    clear = [w for w in climbed if gain_interval(samples[w], samples[0.0], CONFIDENCE)[0] > 0]
+    return max(clear, default=0.0)
 
 
 def table(
