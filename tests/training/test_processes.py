@@ -30,6 +30,10 @@ def process(rank: int, folder: Path) -> None:
     for for_hours in (False, True):
         with pytest.raises(UserError, match="no such corpus"):
             processes.first_process_does(refuse, for_hours=for_hours)
+    if rank == 1:
+        (folder / "prepared").touch()
+    processes.wait_for_others()
+    assert (folder / "prepared").exists()
     assert processes.any_process(rank == 1)
     assert not processes.any_process(False)
     assert processes.averaged({"value": float(rank)}) == {"value": 0.5}

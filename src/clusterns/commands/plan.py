@@ -163,15 +163,16 @@ class Plan:
         from clusterns.data.corpus import Corpus, prepare_corpus
         from clusterns.data.split import split_rows, subsample
         from clusterns.training.build import check_batches
-        from clusterns.training.processes import first_process_does
+        from clusterns.training.processes import first_process_does, wait_for_others
 
         def prepare() -> Corpus:
             return prepare_corpus(**self.reading)
 
         recipe = self.recipe
         _describe_base(recipe, self.no_base)
-        # The other processes find it in the cache.
+        # The other processes find it in the cache, or prepare it if their machine does not share the cache.
         text = first_process_does(prepare, for_hours=True) or prepare()
+        wait_for_others()
         log(text.report.summary())
         if not self.resume and recipe.document is not None:
             suggest_documents(recipe)

@@ -72,6 +72,12 @@ def first_process_does(work: Callable[[], Result], *, for_hours: bool = False) -
     return result
 
 
+def wait_for_others() -> None:
+    """Wait for all processes, as long as preparing a corpus may take."""
+    if processes().num_processes > 1:
+        dist.barrier(group=_patient_group())
+
+
 @cache
 def _patient_group() -> Any:
     """All processes once more, with the longer timeout."""
