@@ -7,9 +7,10 @@ from transformers import AutoTokenizer
 
 from clusterns.encoder.locate import minibert_folder
 from clusterns.views.lexicon import _LEXICON, Form, forms_of
-from clusterns.views.negation import FullStop, Negation, negate
+from clusterns.views.negation import negate
 from clusterns.views.prompting import templated_tokenizer
 from clusterns.views.template import Template
+from clusterns.views.view import FullStop, Negation
 
 NEGATED = [
     ("A man is playing a guitar.", "A man is not playing a guitar."),

@@ -12,9 +12,8 @@ from clusterns.errors import UserError
 from clusterns.methods.method import Context, Method
 from clusterns.methods.recipe import THIRD_VIEW, PartSettings, Recipe
 from clusterns.methods.registry import method, part
-from clusterns.views.negation import FullStop, Negation
 from clusterns.views.settings import CROPPED
-from clusterns.views.view import View
+from clusterns.views.view import FullStop, Negation, View
 
 if TYPE_CHECKING:
     from clusterns.losses.third_view import SoftNegatives

@@ -7,9 +7,7 @@ an auxiliary gets "not"; so does the main clause's form of be; its finite verb b
 
 from __future__ import annotations
 
-import random
 import re
-from dataclasses import dataclass
 
 from clusterns.views.grammar import Sentence, Word
 from clusterns.views.lexicon import (
@@ -21,30 +19,6 @@ from clusterns.views.lexicon import (
     is_short_auxiliary,
     without_contracted_not,
 )
-
-
-@dataclass(frozen=True)
-class FullStop:
-    """Text step: end a sentence that has no end of its own with a full stop."""
-
-    def __call__(self, text: str, generator: random.Random) -> str:
-        """End ``text``."""
-        return with_full_stop(text)
-
-
-@dataclass(frozen=True)
-class Negation:
-    """Text step: the opposite of a sentence, with its full stop."""
-
-    def __call__(self, text: str, generator: random.Random) -> str:
-        """Negate ``text``."""
-        return with_full_stop(negate(text))
-
-
-def with_full_stop(text: str) -> str:
-    """``text`` with a full stop where the tokenizer of a prompt-based model adds one at test time."""
-    text = text.strip()
-    return text if not text or text.endswith((".", "?", '"', "'")) else f"{text}."
 
 
 def negate(text: str) -> str:

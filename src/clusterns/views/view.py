@@ -59,6 +59,27 @@ class Crop:
 
 
 @dataclass(frozen=True)
+class FullStop:
+    """Text step: a full stop where the tokenizer of a prompt-based model adds one at test time."""
+
+    def __call__(self, text: str, generator: random.Random) -> str:
+        """End ``text``."""
+        text = text.strip()
+        return text if not text or text.endswith((".", "?", '"', "'")) else f"{text}."
+
+
+@dataclass(frozen=True)
+class Negation(FullStop):
+    """Text step: the opposite of an English sentence, with its full stop."""
+
+    def __call__(self, text: str, generator: random.Random) -> str:
+        """Negate ``text``."""
+        from clusterns.views.negation import negate  # not at start: it reads the lexicon
+
+        return super().__call__(negate(text), generator)
+
+
+@dataclass(frozen=True)
 class Repetition:
     """Token step (ESimCSE): duplicate some subwords of the sentence in place.
 
