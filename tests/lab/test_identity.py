@@ -24,7 +24,7 @@ from clusterns.lab.tables import scores_table
 from clusterns.lab.trial import make_trial, trials_of
 from clusterns.methods.clusterns import ClusterNS
 from clusterns.methods.recipe import RENAMED_KEYS, RENAMED_VALUES, current_names
-from clusterns.methods.registry import all_fields, get_part
+from clusterns.methods.registry import get_part, recipe_class
 from clusterns.training.recipe import load_recipe
 
 RECORDS = Path(__file__).parents[2] / "results" / "lab"
@@ -74,11 +74,16 @@ def test_an_early_record_is_named_by_its_settings_and_its_predictions_by_its_ear
     assert recorded_name(first) == make_trial("A", changes, "wikipedia", Path()).folder.name
 
 
-def test_every_key_of_a_recipe_has_a_frozen_default() -> None:
-    """A new one goes into historical.yaml with its first default: a later default must not change old names."""
+def test_every_key_of_a_recorded_trial_has_a_frozen_default() -> None:
+    """A new key of theirs goes into historical.yaml, or the trials on record would get other names."""
     known = identity._historical()
     frozen = {RENAMED_KEYS.get(key, key) for key in known["defaults"]}
-    assert set(all_fields()) - {"description", "check_memory", "method", "base"} <= frozen
+    lines = [line for name in COUNTS for line in Record.read(RECORDS / f"{name}.jsonl").lines]
+    results = [current_names(one.result["settings"]) for line in lines for one in line.outcomes]
+    kinds = {(each["method"], tuple(each.get("parts", ()))) for each in results}
+    assert len(kinds) > 5
+    keys = {key for kind in kinds for key in recipe_class(*kind).model_fields}
+    assert keys - {"description", "check_memory", "method", "base"} <= frozen
 
 
 def test_defaults_take_no_part_and_keys_keep_their_frozen_names(
@@ -89,14 +94,16 @@ def test_defaults_take_no_part_and_keys_keep_their_frozen_names(
     assert before["settings"] == {"method": "simcse", "temperature": 0.1, "dev": "stsb"}
     known: dict[str, Any] = json.loads(json.dumps(identity._historical()))
     known["defaults"]["tau"] = known["defaults"].pop("temperature")
-    del known["defaults"]["workers"]  # a key that came later
+    del known["defaults"]["workers"]  # a key without a frozen default always takes part
     monkeypatch.setattr(identity, "_historical", lambda: known)
     monkeypatch.setitem(RENAMED_KEYS, "tau", "temperature")
     monkeypatch.setitem(RENAMED_VALUES, "method", {"old-simcse": "simcse"})
     found = identity_of(recipe, "owner/text")
-    assert found["settings"] == {"method": "old-simcse", "tau": 0.1, "dev": "stsb"}
+    assert found["settings"] == {
+        "method": "old-simcse", "tau": 0.1, "dev": "stsb", "workers": 0,
+    }  # fmt: skip
     assert current_names(found["settings"]) == {
-        "method": "simcse", "temperature": 0.1, "dev": "stsb",
+        "method": "simcse", "temperature": 0.1, "dev": "stsb", "workers": 0,
     }  # fmt: skip
 
 
@@ -109,8 +116,8 @@ def test_the_last_step_and_the_label_free_choice_are_different_trials() -> None:
 
 
 def test_numbers_count_by_their_value_not_their_type() -> None:
-    assert identity._identity({"sigma": 1.0}, {}, "", "", {}) == identity._identity(
-        {"sigma": 1}, {}, "", "", {}
+    assert identity._identity({"sigma": 1.0}, "", "", {}) == identity._identity(
+        {"sigma": 1}, "", "", {}
     )
 
 

@@ -46,11 +46,7 @@ def identity_of(recipe: Recipe, corpus: str) -> Identity:
     base = _base_identity(str(settings.pop("base") or MINIBERT))
     for key in settings.keys() & set(recipe.all_path_keys()):
         settings[key] = settings[key] and content_identity(str(settings[key]))
-    defaults = {
-        key: field.get_default(call_default_factory=True)
-        for key, field in type(recipe).model_fields.items()
-    }
-    return _identity(settings, defaults, base, content_identity(corpus), revisions_of(recipe))
+    return _identity(settings, base, content_identity(corpus), revisions_of(recipe))
 
 
 def recorded_identity(result: Mapping[str, Any]) -> Identity | None:
@@ -61,7 +57,7 @@ def recorded_identity(result: Mapping[str, Any]) -> Identity | None:
     if not resolved or not base or result.get("corpus") not in (WIKIPEDIA_FILE.name, WIKIPEDIA):
         return None
     settings = {k: v for k, v in resolved.items() if k not in RESUME_IGNORES | {"base"}}
-    return _identity(settings, {}, _digest_of_base(base), WIKIPEDIA_DIGEST, {})
+    return _identity(settings, _digest_of_base(base), WIKIPEDIA_DIGEST, {})
 
 
 def trial_name(identity: Identity) -> str:
@@ -74,13 +70,9 @@ def trial_name(identity: Identity) -> str:
 
 
 def _identity(
-    settings: Mapping[str, Any],
-    defaults: Mapping[str, Any],
-    base: str,
-    corpus: str,
-    revisions: Mapping[str, int],
+    settings: Mapping[str, Any], base: str, corpus: str, revisions: Mapping[str, int]
 ) -> Identity:
-    """``defaults`` are those of keys that have no frozen one."""
+    """A setting without a frozen default always takes part, so its default may change."""
     known = _historical()
     frozen_names = _inverted(RENAMED_KEYS)
     own: dict[str, Any] = {}
@@ -88,8 +80,7 @@ def _identity(
         name = frozen_names.get(key, key)
         frozen_values = _inverted(RENAMED_VALUES.get(key, {}))
         value = renamed(value, frozen_values | known["hashed_values"].get(key, {}))
-        default = known["defaults"].get(name, defaults.get(key))
-        if key == "method" or _plain(value) != _plain(default):
+        if name not in known["defaults"] or _plain(value) != _plain(known["defaults"][name]):
             own[name] = _plain(value)
     return {
         "settings": own,
