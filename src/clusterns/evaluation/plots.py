@@ -42,10 +42,10 @@ def plot_alignment_uniformity(models: Sequence[Results], path: Path) -> None:
     points = alignment_uniformity_points(models)
     if not points:
         raise UserError(
-            "the picture needs models with the suites geometry and sts, all seven sets of it."
+            "the plot needs models that were evaluated on the suites geometry and sts (all seven sets)."
         )
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise UserError(f"{path}: a picture is a .png, .svg or .pdf file.")
+        raise UserError(f"{path}: a plot is a .png, .svg or .pdf file.")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
