@@ -135,47 +135,40 @@ def test_estimating_changes_nothing(tiny_bert: Path) -> None:
 NEEDS = Memory(held=GIB, step=10 * GIB, cached=2 * GIB, free=4 * GIB)
 
 
-def test_what_fits_is_not_talked_about(tiny_bert: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for free in (10 * GIB, None):
-        check_memory(recipe(tiny_bert), dataclasses.replace(NEEDS, free=free), CPU)
-    assert capsys.readouterr().err == ""
+CACHE = "set gradient_cache=true (about 2.0 GiB), or lower batch_size."
+LOWER = "lower mini_batch_size, max_length or batch_size."
 
 
-@pytest.mark.parametrize("gradient_cache", [None, False, True])
-def test_a_batch_that_does_not_fit_is_refused_on_a_cpu_with_the_remedy(
-    tiny_bert: Path, tmp_path: Path, gradient_cache: bool | None
-) -> None:
-    """Whoever has said what about the cache, and however the recipe came to be."""
-    fresh = recipe(
-        tiny_bert, **({} if gradient_cache is None else {"gradient_cache": gradient_cache})
-    )
-    (tmp_path / "recipe.yaml").write_text(fresh.to_yaml())
-    remedy = "set gradient_cache=true (about 2.0 GiB), or lower batch_size."
-    if gradient_cache:
-        remedy = "lower mini_batch_size, max_length or batch_size."
-    for chosen in (fresh, load_recipe(str(tmp_path / "recipe.yaml"))):
-        with pytest.raises(UserError) as refused:
-            check_memory(chosen, NEEDS, CPU)
-        assert str(refused.value) == (
-            "a step of batch_size = 64 needs about 10.0 GiB of memory, and 4.0 GiB are free: "
-            f"{remedy} To try anyway, set check_memory=false."
-        )
-
-
-def test_where_nothing_would_fit_the_cache_is_no_remedy(tiny_bert: Path) -> None:
-    nothing_fits = dataclasses.replace(NEEDS, free=GIB)
-    with pytest.raises(UserError, match="lower mini_batch_size, max_length or batch_size"):
-        check_memory(recipe(tiny_bert), nothing_fits, CPU)
-
-
-@pytest.mark.parametrize(("changes", "device"), [({"check_memory": False}, CPU), ({}, GPU)])
-def test_where_the_check_is_off_it_is_said_and_a_gpu_is_tried(
-    changes: dict, device: torch.device, tiny_bert: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    check_memory(recipe(tiny_bert, **changes), NEEDS, device)
-    said = capsys.readouterr().err
-    assert "Warning: a step of batch_size = 64 needs about 10.0 GiB" in said
-    assert "set gradient_cache=true" in said
+@pytest.mark.parametrize(
+    ("changes", "free", "device", "remedy", "refused"),
+    [
+        ({}, 10 * GIB, CPU, "", False),
+        ({}, None, CPU, "", False),
+        ({}, 4 * GIB, CPU, CACHE, True),
+        ({"gradient_cache": False}, 4 * GIB, CPU, CACHE, True),
+        ({"gradient_cache": True}, 4 * GIB, CPU, LOWER, True),
+        ({}, GIB, CPU, LOWER, True),  # the cache would not fit either
+        ({"check_memory": False}, 4 * GIB, CPU, CACHE, False),
+        ({}, 4 * GIB, GPU, CACHE, False),
+    ],
+)
+def test_a_step_that_does_not_fit_is_refused_on_a_cpu_with_the_remedy_and_else_a_warning(
+    changes: dict, free: int | None, device: torch.device, remedy: str, refused: bool,
+    tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    chosen, needs = recipe(tiny_bert, **changes), dataclasses.replace(NEEDS, free=free)
+    (tmp_path / "recipe.yaml").write_text(chosen.to_yaml())
+    text = "a step of batch_size = 64 needs about 10.0 GiB of memory, and {} GiB are free: {}"
+    expected = text.format(f"{(free or 0) / GIB:.1f}", remedy) if remedy else ""
+    for each in (chosen, load_recipe(str(tmp_path / "recipe.yaml"))):  # however it came to be
+        if refused:
+            with pytest.raises(UserError) as error:
+                check_memory(each, needs, device)
+            assert str(error.value) == f"{expected} To try anyway, set check_memory=false."
+        else:
+            check_memory(each, needs, device)
+            said = capsys.readouterr().err
+            assert " ".join(said.split()) == (f"Warning: {expected}" if expected else "")
 
 
 def test_a_run_may_go_on_without_the_check(tiny_bert: Path, tmp_path: Path) -> None:
