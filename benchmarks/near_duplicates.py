@@ -30,7 +30,7 @@ from clusterns.vectors.embed import Embedder
 from clusterns.vectors.nearest import unit
 
 PACKAGES = ("numpy", "scipy", "sklearn", "pandas")
-SENTENCES, PER_EDIT = 4000, 400
+FILES, SENTENCES, PER_EDIT = 150, 3000, 250  # files of a package, sentences, pairs of a kind
 THRESHOLDS = (0.9, 0.95)
 HARMLESS = ("also", "simply", "just", "now", "then")
 OPPOSITES = ("first last", "maximum minimum", "left right", "rows columns", "row column", "true false", "input output",
@@ -55,7 +55,8 @@ def sentences() -> list[str]:
         spec = find_spec(package)
         if spec is None or spec.origin is None:
             continue
-        for file in sorted(Path(spec.origin).parent.rglob("*.py")):
+        files = sorted(Path(spec.origin).parent.rglob("*.py"))
+        for file in random.Random(0).sample(files, min(FILES, len(files))):
             found |= dict.fromkeys(_first_sentences(file))
     return random.Random(0).sample(sorted(found), min(SENTENCES, len(found)))
 

@@ -287,12 +287,6 @@ def test_a_pooling_that_does_not_go_with_the_model(vectors: Path, own: list[obje
         run(vectors, *own, "--pooling", "cls")
 
 
-def test_help_explains_every_option() -> None:
-    shown = run("--help")
-    for option in ("--suite", "--data", "--output", "--pooling", "--pairs", "--cache"):
-        assert option in shown
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -343,13 +337,6 @@ def test_a_collection_is_searched_in_three_ways(vectors: Path, tmp_path: Path) -
     assert {one.variant: round(one.value) for one in found} == {
         "vectors": 100, "words": 100, "both": 100,
     }  # fmt: skip
-
-
-def test_unknown_suites_are_refused() -> None:
-    with pytest.raises(
-        UserError, match="--suite stss: there is no such suite. Choose from sts, transfer"
-    ):
-        clusterns.evaluate("minibert", "stss")
 
 
 def test_mteb_is_an_extra(vectors: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -77,6 +78,19 @@ def test_rows_keep_their_columns_and_names_decide(
     assert (tmp_path / "text.txt").read_text("utf-8") == f"{texts[0]}\n"
     with pytest.raises(UserError, match="name a file of the same kind as the corpus"):
         run("similar", *options, "--deduplicated", tmp_path / "clean.tsv")
+
+
+def test_rows_of_several_files_are_named_by_file_and_line(
+    tiny_bert: Path, tmp_path: Path, cache: Path
+) -> None:
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / name).write_text(f"only in {name[0] * 3}\n\nThe same line\n")
+    files = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    shown = run("similar", tiny_bert, *files, "--pooling", "mean", "--threshold", 0.9999)
+    assert ["a.txt:3", "keep"] in [re.findall(r"[\w.:]+", line)[:2] for line in shown.splitlines()]
+    assert ["b.txt:3", "remove"] in [
+        re.findall(r"[\w.:]+", line)[:2] for line in shown.splitlines()
+    ]
 
 
 def test_the_table_says_what_each_threshold_would_give(tiny_bert: Path, corpus: Path) -> None:

@@ -26,7 +26,7 @@ class SimilarRequest(CorpusOptions):
     """Find near-duplicates: pairs of sentences above a threshold, and the groups they connect.
 
     Cosines differ from model to model: the table shows what each threshold would give. Near-duplicates also share
-    their words: numbers, names and negations, and most of the others.
+    their words: the same numbers, names and negations, and no other word exchanged.
     """
 
     corpus: OptionalTexts = Field(default=(), kw_only=False)
@@ -138,7 +138,7 @@ class SimilarCommand(SimilarRequest):
     """Find near-duplicates: pairs of sentences above a threshold, and the groups they connect.
 
     Cosines differ from model to model: the table shows what each threshold would give. Near-duplicates also share
-    their words: numbers, names and negations, and most of the others.
+    their words: the same numbers, names and negations, and no other word exchanged.
 
     See what would go:  clusterns similar runs/mine titles.csv
 
@@ -183,7 +183,7 @@ class SimilarCommand(SimilarRequest):
             for group in groups[: self.top]:
                 for row in group[:SHOWN]:
                     mark = "keep" if result.kept[row] else "remove"
-                    table.add_row(f"{numbers[row]:,}", mark, result.text(row)[:200])
+                    table.add_row(result.rows.place(row), mark, result.text(row)[:200])
                 if len(group) > SHOWN:
                     table.add_row("", "", f"and {len(group) - SHOWN:,} more")
                 table.add_section()

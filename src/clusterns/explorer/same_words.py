@@ -1,7 +1,8 @@
 """Whether two texts say the same in the same words: what a cosine cannot tell of "Finnish-Dutch" and "French-Italian".
 
 Embeddings of one kind of thing are close, whatever its name or number is. So near-duplicates must also
-share their words: numbers, names and negations in the same order, and most of the other words.
+share their words: numbers, names and negations in the same order, and most of the other words, of
+which some may be missing but none exchanged.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ _TOKEN = regex.compile(
     rf"\p{{N}}+(?:[.,:]\p{{N}}+)*|{UNSPACED}|[\p{{L}}\p{{M}}]+(?:['’][\p{{L}}\p{{M}}]+)*"
 )
 _END = regex.compile(r"[.!?:]\s")
-_NEGATION = regex.compile(r"no|not|non|never|nor|none|neither|without|cannot|.*n['’]t")
+_SMALL = regex.compile(  # stop words that turn a meaning around
+    r"no|not|non|never|nor|none|neither|without|cannot|.*n['’]t|"
+    r"before|after|above|below|under|up|down|less|least|more|most"
+)
 
 
 class Words(NamedTuple):
@@ -39,7 +43,7 @@ class Words(NamedTuple):
         capital = [match[0][0].isupper() for match in found] + [False]
         deciding = set()
         for n, (match, word) in enumerate(zip(found, words, strict=True)):
-            if match[0][0].isnumeric() or _NEGATION.fullmatch(word):
+            if match[0][0].isnumeric() or _SMALL.fullmatch(word):
                 deciding.add(word)
             elif capital[n] and word not in STOP_WORDS:
                 # Any word may begin a sentence with a capital letter; a name goes on with one.
@@ -61,17 +65,21 @@ def share_words(first: Words, second: Words) -> bool:
 
 
 def shared(one: Sequence[str], other: Sequence[str]) -> float:
-    """The Dice coefficient of two lists of words; other spellings and forms of a word count as the word."""
+    """The Dice coefficient of two lists of words; 0 if a word of one is exchanged for another word.
+
+    Other spellings and forms of a word count as the word.
+    """
     here, there = Counter(one), Counter(other)
     common = here & there
-    count = common.total()
-    left = list((there - common).elements())
-    for word in (here - common).elements():
-        near = next((each for each in left if _is_variant(word, each)), None)
+    missing, added = list((here - common).elements()), list((there - common).elements())
+    for word in tuple(missing):
+        near = next((each for each in added if _is_variant(word, each)), None)
         if near is not None:
-            left.remove(near)
-            count += 1
-    return 2 * count / (len(one) + len(other))
+            added.remove(near)
+            missing.remove(word)
+    if missing and added:
+        return 0.0
+    return 1 - (len(missing) + len(added)) / (len(one) + len(other))
 
 
 def _content(words: Sequence[str]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,6 +103,18 @@ class Texts:
             before=tuple(self.distinct[self.of[row]] for row in around if row < first),
             after=tuple(self.distinct[self.of[row]] for row in around if row > first),
         )
+
+    def place(self, row: int) -> str:
+        """Where a row is, for people: its number, or file and line if the corpus has several files."""
+        source = self._source(row) if self._has_several else None
+        if source is None or self.table is None:
+            return f"{self.numbers[row]:,}"
+        return f"{Path(source).name}:{self.table['line'][row]}"
+
+    @cached_property
+    def _has_several(self) -> bool:
+        known = self.table is not None and "source" in self.table.column_names
+        return known and self.table is not None and len(self.table["source"].unique()) > 1
 
     def _source(self, row: int) -> str | None:
         known = self.table is not None and "source" in self.table.column_names
