@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 import psutil
@@ -302,6 +303,11 @@ def test_a_missing_slurm_and_unknown_parameters_are_refused(tmp_path: Path) -> N
             make_launcher("slurm", tmp_path)
     with pytest.raises(UserError, match="--on slurm: .*no_such"):
         OnSlurm(str(tmp_path), parameters={"no_such": 1}, cluster="local")
+
+
+def test_the_libraries_that_are_imported_once_exist() -> None:
+    """An import that fails there would only cost time, so nobody would see it."""
+    assert all(find_spec(name) is not None for name in launchers.LIBRARIES)
 
 
 def test_a_user_s_script_is_not_run_again_by_its_programs(tmp_path: Path) -> None:

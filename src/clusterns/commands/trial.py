@@ -1,4 +1,4 @@
-"""One trial of an experiment: a model trained and judged, in this process, on one thread."""
+"""One trial of an experiment: a model trained and evaluated in this process, on one thread."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 
 def run_trial(folder: Path) -> None:
-    """Do what ``folder/cell.json`` asks for: train or go on, judge, and write ``result.json`` whole.
+    """Do what ``folder/cell.json`` says: train or resume, evaluate, and write ``result.json`` last.
 
-    Training and every set of an evaluation are kept as they come, so that a trial that was killed goes on.
+    Checkpoints and every evaluated set are kept, so that a trial that was killed continues.
     """
     spec_file = folder / SPEC
     if not spec_file.is_file():
@@ -53,14 +53,14 @@ def run_trial(folder: Path) -> None:
         earlier = folder / "result.json"
         known = read_json(earlier) if earlier.is_file() else {"suites": {}}
         before = known["suites"]
-        # What was restored from a record was not judged with this run: its answers are to lie here, too.
+        # What comes from a record was not evaluated with this run: its predictions must be here, too.
         asked = dict.fromkeys([*(before if is_restored(known) else ()), *spec["suites"]])
-        judged = {
+        evaluated = {
             suite: evaluate(run.path, suite, kmeans_runs=spec["kmeans_seeds"], quiet=True)
             for suite in asked
         }
-        suites = {**before, **{name: _plain(results, name) for name, results in judged.items()}}
-        # What was only judged now took its time before, too; what is from a record was not made here.
+        suites = {**before, **{name: _plain(results, name) for name, results in evaluated.items()}}
+        # A trial that is only evaluated now was trained before; one of a record was trained elsewhere.
         spent = 0.0 if is_restored(known) else known.get("processor_seconds", 0.0)
         write_json(
             folder / "result.json",

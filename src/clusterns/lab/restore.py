@@ -1,7 +1,7 @@
 """A lab that goes on from records: their trials are put back as if they had run here.
 
-A trial's name stands for all that decides its numbers but the versions, which are on record. So a row of
-one's own can be compared with rows that somebody else has run.
+A trial's name stands for everything that decides its numbers, except for versions, which are recorded.
+So you can compare your rows with those that somebody else has run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from clusterns.lab.records import Record, predictions_file, recorded_name
 from clusterns.lab.trial import PREDICTIONS, TRIALS, is_restored
 from clusterns.locks import locked
 
-# Of a line in a record: its place in the table, which is not the trial's.
+# Where a trial stands in the table of a record.
 PLACE = ("line", "seed")
 # What a lab reads of a trial, and of a suite of it.
 TRIAL: dict[str, type | tuple[type, ...]] = {
@@ -33,8 +33,8 @@ SUITE: dict[str, type | tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class Restored:
-    """How many trials were put into the lab, were there already, have no predictions per example, and are of a
-    superseded revision: another one of the method or of a part would be run today."""
+    """How many trials were put into the lab, were there already, and lack predictions per example; and those
+    of an earlier revision of their method or of a part."""
 
     trials: int
     there: int
@@ -55,7 +55,7 @@ class _Recorded:
 
 
 def restore(records: Sequence[Path], lab: Path) -> Restored:
-    """Put the trials of records (files, or folders of them) into ``lab``; what has run there is left alone.
+    """Put the trials of records (files, or folders of them) into ``lab``; trials that ran there are left alone.
 
     All records are read and checked before anything is written.
     """
