@@ -58,11 +58,15 @@ def quickstart() -> dict[str, Any]:
     return {
         "models": proof, "measures": MEASURES, "run": read(folder / "run.json"),
         "recipe": yaml.safe_load((folder / "recipe.yaml").read_text("utf-8")),
-        "best": {
-            key: (max if label.endswith("↑") else min)(one[key] for one in proof.values())
-            for key, label in MEASURES.items()
-        },
     }  # fmt: skip
+
+
+def static() -> dict[str, Any]:
+    """Scores of static embeddings by the number of lines, without and with the contrast."""
+    rows: dict[int, dict[str, Any]] = {}
+    for one in read(RESULTS / "static" / "curve.json"):
+        rows.setdefault(one["lines"], {})[one["contrast"]] = one
+    return {"rows": rows, "versions": one["versions"]}
 
 
 def systems() -> dict[str, Any]:
@@ -185,7 +189,7 @@ def retrieval() -> dict[str, Any]:
 
 
 NUMBERS: dict[str, Callable[[], dict[str, Any]]] = {
-    "quickstart": quickstart, "systems": systems, "speed": speed, "shares": shares,
+    "quickstart": quickstart, "static": static, "systems": systems, "speed": speed, "shares": shares,
     "adapt": lambda: adaptations(FIRST), "second": lambda: adaptations(SECOND),
     "candidates": candidates, "rivals": rivals, "guarded": guarded, "search": search,
     "tracking": tracking, "memory": memory,

@@ -191,7 +191,7 @@ def test_the_quickstart_trains_proves_and_can_be_searched(
         "clusters": 4,
     }
     results = quickstart_module.quickstart(output, changes)
-    assert set(results) == {"untrained", "ClusterNS", "static", "static, with words"}
+    assert set(results) == {"untrained", "ClusterNS", "static"}
     assert json.loads((output / "proof.json").read_text()) == results
     printed = capsys.readouterr()
     assert "clusters against subpackages" in printed.out

@@ -81,7 +81,7 @@ def quickstart(
         model_name=str(output / STATIC),
     )  # fmt: skip
     found = answered(index, models["static"], benchmark)
-    scores["static, with words"] = {"queries_found": found}
+    scores["static"]["queries_with_words"] = found
     write_json(output / SCORES, scores)
     page = report_after([folder.path for folder in folders.values()], heldout) if report else None
     before, after = (scores[name]["queries_found"] for name in ("untrained", "static"))
