@@ -1,12 +1,16 @@
 # Everything builds its own virtual environment from the constraints file.
 PYTHON ?= python3
 VENV := .venv
+ifeq ($(OS),Windows_NT)
+BIN := $(VENV)/Scripts
+else
 BIN := $(VENV)/bin
+endif
 # Tests that share a costly fixture stay on one worker, see tests/conftest.py.
 PYTEST := OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false $(BIN)/pytest -q -n auto --dist loadgroup
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: quickstart test test-all lint docs bench mutants oldest clean
+.PHONY: quickstart test test-all lint docs bench mutants oldest dist clean
 
 quickstart: $(VENV)/.run  ## train on the docstrings of this environment, prove it, search it
 	$(BIN)/clusterns quickstart --overwrite
@@ -38,17 +42,22 @@ mutants: .venv-mutants/.done  ## change the maths in small ways; list the change
 oldest: .venv-oldest/.done  ## run the tests with the oldest versions that pyproject.toml allows
 	OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false .venv-oldest/bin/pytest -q -n auto --dist loadgroup
 
+dist: $(VENV)/.dev  ## the wheel and the source archive, in dist/
+	$(PIP) build twine
+	$(BIN)/python -m build
+	$(BIN)/twine check dist/*
+
 clean:  ## remove everything that was built
 	rm -rf $(VENV) .venv-mutants .venv-oldest mutants build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
 
-$(VENV)/bin/pip:
+$(BIN)/pip:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.run: $(VENV)/bin/pip pyproject.toml constraints.txt
+$(VENV)/.run: $(BIN)/pip pyproject.toml constraints.txt
 	$(PIP) -e .
 	touch $@
 
-$(VENV)/.dev: $(VENV)/bin/pip pyproject.toml constraints.txt
+$(VENV)/.dev: $(BIN)/pip pyproject.toml constraints.txt
 	$(PIP) -e ".[dev]"
 	touch $@ $(VENV)/.run
 
