@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
+from clusterns import encode, evaluate, search
 from clusterns.static import learn as room
 from clusterns.static.learn import learn
 from clusterns.static.pairs import ReadPairs, halves, is_ordered, next_lines
@@ -127,3 +128,16 @@ def test_the_vocabulary_is_the_same_in_every_run() -> None:
     runs = [subprocess.run([sys.executable, "-c", program], capture_output=True) for _ in range(2)]
     assert runs[0].stdout == runs[1].stdout
     assert b"harbour" in runs[0].stdout
+
+
+def test_a_model_without_a_length_limit_encodes_and_is_evaluated(tmp_path: Path) -> None:
+    model = learn(TEXTS, SETTINGS, folder=tmp_path / "steps", quiet=True)
+    model.save_pretrained(str(tmp_path / "model"))
+    (tmp_path / "corpus.txt").write_text("\n".join(TEXTS[:50]))
+    (tmp_path / "pairs.csv").write_text(
+        "sentence1,sentence2,score\nship wave,sailor tide,4\nship,verdict,0\n"
+    )
+    encode(tmp_path / "model", tmp_path / "corpus.txt", tmp_path / "vectors")
+    assert len(search(tmp_path / "model", TEXTS[0], tmp_path / "vectors", top=2)) == 2
+    results = evaluate(tmp_path / "model", pairs=[tmp_path / "pairs.csv"])
+    assert results.model["max_length"] is None

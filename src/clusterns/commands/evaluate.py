@@ -141,7 +141,7 @@ class EvaluateRequest(ModelOptions):
         return tasks, find_jobs(chosen, data, own, tasks, collections)
 
     def _evaluate(self, plan: Plan) -> Results:
-        from clusterns.encoder.load import load_model
+        from clusterns.encoder.load import length_limit, load_model
         from clusterns.evaluation.runner import EvaluationContext, settings_of
         from clusterns.evaluation.stored import FOLDER, StoredResult, find_stored, join
         from clusterns.vectors.embed import Embedder
@@ -154,7 +154,7 @@ class EvaluateRequest(ModelOptions):
         name = self.name or str(self.model)
         facts = {
             "model": str(self.model), "fingerprint": fingerprint(encoder),
-            **self.loading.model_dump(), "max_length": encoder.max_seq_length,
+            **self.loading.model_dump(), "max_length": length_limit(encoder),
         }  # fmt: skip
         run = Path(self.model)
         is_run = (run / "model").is_dir()

@@ -134,6 +134,12 @@ def averaged_encoder(name: str | None, average: Average) -> SentenceTransformer:
     return SentenceTransformer(modules=[encoder, *pooling_modules(encoder, average)])
 
 
+def length_limit(model: SentenceTransformer) -> int | None:
+    """How many tokens of a text a model reads; None if it reads all."""
+    limit = getattr(model, "max_seq_length", None)
+    return None if limit is None or math.isinf(limit) else int(limit)
+
+
 def load_tokenizer(name: str | None) -> PreTrainedTokenizerBase:
     """The tokenizer of a base."""
     base = resolve_base(name)

@@ -19,6 +19,7 @@ from clusterns.data.columns import Columns
 from clusterns.data.in_memory import InMemorySource
 from clusterns.data.passages import MAX_WORDS, PLACE, located_rows
 from clusterns.data.sources import Source, describe_columns, find_sources
+from clusterns.encoder.load import length_limit
 from clusterns.errors import UserError
 from clusterns.locks import locked
 from clusterns.record import library_versions
@@ -173,7 +174,7 @@ def _encode_partition(
         if number not in partition and not store.is_done(number, min(size, rows - number * size))
     ]
     return EncodeReport(
-        rows, count, missing, encoded, encode.truncated, empty, encode.model.max_seq_length
+        rows, count, missing, encoded, encode.truncated, empty, length_limit(encode.model)
     )
 
 
@@ -261,7 +262,8 @@ def _batches(
 
 def max_words(model: SentenceTransformer) -> int:
     """How many words of a passage a model reads, about."""
-    return min(MAX_WORDS, int((model.max_seq_length or MAX_WORDS * 2) / TOKENS_PER_WORD))
+    limit = length_limit(model)
+    return MAX_WORDS if limit is None else min(MAX_WORDS, int(limit / TOKENS_PER_WORD))
 
 
 def _with_ids(table: pa.Table, columns: Columns, start: int) -> pa.Table:
