@@ -21,31 +21,26 @@ def mteb_version() -> str:
         raise UserError(NOT_INSTALLED) from error
 
 
-def check_tasks(names: Sequence[str]) -> None:
-    """Refuse names of tasks that the package does not know."""
-    import mteb
-
-    if not names:
-        return
+def check_tasks(names: Sequence[str]) -> list[Any]:
+    """The tasks of these names; refuse names that the package does not know."""
     try:
-        mteb.get_tasks(tasks=list(names))
+        import mteb
+
+        return list(mteb.get_tasks(tasks=list(names)))
+    except ImportError as error:
+        raise UserError(NOT_INSTALLED) from error
     except KeyError as error:
         raise UserError(f"mteb: {error.args[0]}") from error
 
 
-def run_mteb(model: Any, tasks: Sequence[Any] = DEFAULT_TASKS, batch_size: int = 32) -> SuiteResult:
-    """Run MTEB tasks by name (or task objects) with MTEB's own code and main scores.
+def run_mteb(model: Any, tasks: Sequence[str] = DEFAULT_TASKS, batch_size: int = 32) -> SuiteResult:
+    """Run MTEB tasks by name, with MTEB's own code and main scores.
 
     MTEB's SICK-R is over all 9,927 pairs, not over the test split of the paper's table.
     """
-    try:
-        import mteb
-    except ImportError as error:
-        raise UserError(NOT_INSTALLED) from error
-    names = [task for task in tasks if isinstance(task, str)]
-    check_tasks(names)
-    chosen = [*mteb.get_tasks(tasks=names)] if names else []
-    chosen += [task for task in tasks if not isinstance(task, str)]
+    chosen = check_tasks(tasks)
+    import mteb
+
     try:
         outcome = mteb.evaluate(
             model,
