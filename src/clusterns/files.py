@@ -108,6 +108,17 @@ def atomic_folder(path: Path) -> Iterator[Path]:
             shutil.rmtree(temporary, ignore_errors=True)
 
 
+def replace_folder(path: Path, new: Path) -> None:
+    """Replace the folder ``path``, as a whole, by the finished folder ``new`` beside it."""
+    path = path.resolve()
+    with wrap_os_errors(path):
+        for each in (*new.rglob("*"), new):
+            flush(each)
+        _swap(new.resolve(), path)
+        recover_folder(path)
+        flush(path.parent)
+
+
 def _swap(new: Path, path: Path) -> None:
     """Rename ``path`` aside, if there is one, and ``new`` to ``path``."""
     while True:

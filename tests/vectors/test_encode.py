@@ -27,11 +27,9 @@ from .conftest import contents
 
 
 def run(corpus: Path, model: SentenceTransformer, output: Path, **options: Any) -> Any:
-    partition = options.pop("partition", None)
+    more = {key: options.pop(key) for key in ("partition", "update") if key in options}
     settings = EncodeSettings(**{"shard_size": 40, **options})
-    return encode_corpus(
-        [str(corpus)], model, output, settings, partition=partition, progress=False
-    )
+    return encode_corpus([str(corpus)], model, output, settings, progress=False, **more)
 
 
 def vectors_in(folder: Path) -> Any:
@@ -298,3 +296,43 @@ def test_word_vectors_and_empty_texts(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("cat dog\n\nunknown\n")
     run(tmp_path / "a.txt", load_model(str(tmp_path / "vectors.txt")), tmp_path / "out")
     assert vectors_in(tmp_path / "out").tolist() == [[0.5, 0.5, 0.25], [0, 0, 0], [0, 0, 0]]
+
+
+UPDATED = """
+import os, signal, sys
+from pathlib import Path
+import clusterns.files as files
+from clusterns.encoder.load import load_model
+from clusterns.vectors.encode import encode_corpus
+from clusterns.vectors.settings import EncodeSettings
+
+corpus, model, output, step = sys.argv[1:]
+rename, calls = Path.rename, []
+
+def rename_or_die(path, target):
+    calls.append(path)
+    if len(calls) == int(step):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return rename(path, target)
+
+Path.rename = rename_or_die
+settings = EncodeSettings(shard_size=40)
+loaded = load_model(model, "mean", device="cpu")
+encode_corpus([corpus], loaded, Path(output), settings, update=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_a_killed_update_leaves_the_old_folder_or_the_new(
+    step: int, corpus: Path, model: SentenceTransformer, tiny_bert: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "out"
+    run(corpus, model, output)
+    corpus.write_text("a new line\n" + corpus.read_text())
+    command = [sys.executable, "-c", UPDATED, str(corpus), str(tiny_bert), str(output), str(step)]
+    dead = subprocess.run(command, capture_output=True, text=True)
+    assert dead.returncode == -signal.SIGKILL, dead.stderr
+    assert Store.open(output).texts in (110, 111)
+    assert run(corpus, model, output, update=True).texts == 111
+    assert Store.open(output).read(0)[0]["text"][0].as_py() == "a new line"

@@ -11,6 +11,7 @@ from clusterns.data.in_memory import InMemorySource
 from clusterns.encoder.load import load_model
 from clusterns.errors import UserError
 from clusterns.vectors import index as index_module
+from clusterns.vectors import mapped
 from clusterns.vectors.encode import encode_corpus
 from clusterns.vectors.index import Index
 from clusterns.vectors.nearest import unit
@@ -51,7 +52,7 @@ def test_built_from_texts_kept_and_reused(
     hit = built.search(model, texts[20], top=1, by="vectors")[0]
     assert (hit.row, hit.text, hit.name) == (20, texts[20], "name 20")
     assert hit.score == pytest.approx(1, abs=1e-5)
-    monkeypatch.setattr(index_module, "_prepare", None)  # not made again
+    monkeypatch.setattr(index_module, "prepare", None)  # not made again
     opened = Index.open(tmp_path / "i", model)
     assert opened.search(model, texts[20], top=1, by="vectors") == [hit]
     assert contents(tmp_path / "i" / "search") == before
@@ -142,32 +143,83 @@ def test_another_model_is_refused(
     other = load_model(str(tiny_bert), "cls", device="cpu")
     with pytest.raises(UserError, match=r"are of another model \(runs/a, fingerprint .* than b"):
         Index.open(tmp_path / "i", other, model_name="b")
-    with pytest.raises(UserError, match="are of another model"):
+    with pytest.raises(UserError, match="of another model"):
         index.add(other, ["one more"])
     with pytest.raises(UserError, match="another corpus"):
         Index.build(tmp_path / "i", model, texts[1:], progress=False)
 
 
-def test_more_texts_are_added_once_and_stay(
-    texts: list[str], model: SentenceTransformer, tmp_path: Path
+@pytest.fixture
+def encoded(model: SentenceTransformer, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every text that the model encodes from now on."""
+    seen: list[str] = []
+    plain = model.encode_document
+
+    def encode(inputs: list[str], **options: object) -> object:
+        seen.extend(inputs)
+        return plain(inputs, **options)
+
+    monkeypatch.setattr(model, "encode_document", encode)
+    return seen
+
+
+def test_texts_are_added_and_removed_without_encoding_the_others_again(
+    texts: list[str], model: SentenceTransformer, tmp_path: Path, encoded: list[str]
 ) -> None:
     index = Index.build(tmp_path / "i", model, texts, names_of(texts), progress=False)
+    index.search(model, texts[3], by="words")
+    encoded.clear()
     with pytest.raises(UserError, match="names"):
         index.add(model, ["one more"])
     for _ in range(2):
         index = index.add(model, ["a winter market", "king"], ["x", "y"])
         assert (len(index), index.ids[110].as_py(), index.ids[111].as_py()) == (112, "x", "y")
-    again = index.add(model, ["planet"], ["z"])
-    assert again.ids.to_pylist()[-3:] == ["x", "y", "z"]
-    assert Index.open(tmp_path / "i", model).search(model, "king", top=1)[0].row == 111
-    # What was stopped before its end is no part of it yet.
-    (tmp_path / "i" / again.parts[1].folder.name / "complete.json").unlink()
-    assert Index.open(tmp_path / "i").ids.to_pylist()[-2:] == ["name 109", "z"]
+    assert sorted(encoded) == ["a winter market", "king"]
+    assert index.search(model, "king", top=1)[0].row == 111
+    index = index.remove(model, ["name 0", "x"])
+    assert (len(index), len(encoded)) == (110, 2)
+    assert index.names is not None
+    assert index.names.to_pylist()[:2] == ["name 1", "name 2"]
+    expected = unit(model.encode(index.texts.to_pylist()))
+    np.testing.assert_allclose(index.vectors, expected, atol=1e-5)
+    names = {hit.name for hit in index.search(model, "king winter market", 99, by="words")}
+    assert "y" in names
+    assert not names & {"x", "name 0"}
+    again = Index.build(
+        tmp_path / "j", model, [*texts, "new"], reuse=[tmp_path / "i"], progress=False
+    )
+    assert encoded[2:] == ["new", texts[0]] or encoded[2:] == [texts[0], "new"]
+    assert len(again) == 111
 
 
-def test_numbers_go_on_where_rows_have_no_names(model: SentenceTransformer, tmp_path: Path) -> None:
-    index = Index.build(tmp_path, model, ["king", "law"], progress=False).add(model, ["song"])
-    assert index.ids.to_pylist() == [0, 1, 2]
+def test_texts_without_names_are_added_once(model: SentenceTransformer, tmp_path: Path) -> None:
+    index = Index.build(tmp_path, model, ["king", "law"], progress=False).add(
+        model, ["song", "law"]
+    )
+    assert (index.ids.to_pylist(), index.texts.to_pylist()) == ([0, 1, 2], ["king", "law", "song"])
+    assert index.remove(model, ["law"]).texts.to_pylist() == ["king", "song"]
+
+
+def test_a_folder_is_updated_when_its_files_change(
+    corpus: Path, texts: list[str], model: SentenceTransformer, tmp_path: Path, encoded: list[str]
+) -> None:
+    output, settings = tmp_path / "out", EncodeSettings(shard_size=40)
+    encode_corpus([str(corpus)], model, output, settings, progress=False)
+    encoded.clear()
+    corpus.write_text("\n".join([*texts[:60], "a new line", *texts[60:]]) + "\n")
+    with pytest.raises(UserError, match="another corpus"):
+        encode_corpus([str(corpus)], model, output, settings, progress=False)
+    with pytest.raises(UserError, match="was begun with"):
+        encode_corpus([str(corpus)], model, output, EncodeSettings(), update=True, progress=False)
+    report = encode_corpus([str(corpus)], model, output, settings, update=True, progress=False)
+    assert (report.encoded, report.texts, encoded) == (1, 111, ["a new line"])
+    index = Index.open(output, model)
+    assert index.texts[60].as_py() == "a new line"
+    np.testing.assert_allclose(
+        index.vectors, unit(model.encode(index.texts.to_pylist())), atol=1e-5
+    )
+    with pytest.raises(UserError, match="holds text from files"):
+        index.add(model, ["one more"])
 
 
 def test_identical_texts_are_merged(model: SentenceTransformer, tmp_path: Path) -> None:
@@ -218,7 +270,7 @@ def test_above_a_size_search_is_approximate_said_aloud_and_measured(
     index = Index.build(tmp_path, model, texts, progress=False)
     exact = index.neighbors(3, progress=False)
     assert index.lists is None
-    monkeypatch.setattr(index_module, "EXACT_UP_TO", 100)
+    monkeypatch.setattr(mapped, "EXACT_UP_TO", 100)
     monkeypatch.setattr(index_module, "EXACT_NEIGHBORS_UP_TO", 100)
     index = Index.open(tmp_path, progress=False)
     said = capsys.readouterr().err
@@ -230,7 +282,8 @@ def test_above_a_size_search_is_approximate_said_aloud_and_measured(
     assert index.search(model, texts[7], top=1)[0].text == texts[7]
     np.testing.assert_allclose(index.neighbors(3, progress=False)[0], exact[0], atol=1e-5)
     assert "Neighbors by approximate search" in capsys.readouterr().err
-    monkeypatch.setattr(index_module, "is_installed", lambda: False)
+    for module in (index_module, mapped):
+        monkeypatch.setattr(module, "is_installed", lambda: False)
     index = Index.open(tmp_path)
     assert index.lists is None
     assert index.search(model, texts[7], top=1)[0].text == texts[7]

@@ -47,6 +47,8 @@ class EncodeRequest(EncodeSettings, EncoderOptions):
     keep: Annotated[tuple[str, ...], Cli(list[str], metavar="COLUMN")] = same_as(
         EncodeSettings, "keep", ()
     )
+    update: bool = False
+    """Replace a folder of other text; texts that it holds already are not encoded again (float32 only)."""
     shard: Annotated[str, Cli(metavar="I/N")] = "0/1"
     """Which shards to encode, to divide the work by hand: shard I, I+N, I+2N, ..., for I from 0 to N-1."""
     batch_size: Annotated[int, Ge(1)] = 32
@@ -80,13 +82,15 @@ class EncodeRequest(EncodeSettings, EncoderOptions):
             partition=self.partition,
             batch_size=self.batch_size,
             devices=devices,
+            update=self.update,
         )
 
     def check(self) -> None:
         """Refuse what is wrong before anything heavy is imported."""
         from clusterns.vectors.store import read_manifest
 
-        _ = self.partition
+        if self.update and self.partition.count > 1:
+            raise UserError("--update and --shard cannot be combined: one call updates the folder.")
         check_sources(as_list(self.corpus))
         read_manifest(Path(self.output))
         check_model(str(self.model), self.pooling)

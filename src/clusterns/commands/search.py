@@ -27,7 +27,7 @@ from clusterns.errors import UserError
 from clusterns.vectors.settings import By, EncodeSettings
 
 if TYPE_CHECKING:
-    from clusterns.vectors.index import Hit
+    from clusterns.vectors.hits import Hit
 
 
 PLACES = ("source", "heading")  # columns that every text has

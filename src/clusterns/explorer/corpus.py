@@ -31,7 +31,8 @@ from clusterns.vectors.store import COMPLETE, MANIFEST, Store
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-    from clusterns.vectors.index import Hit, Index
+    from clusterns.vectors.hits import Hit
+    from clusterns.vectors.index import Index
     from clusterns.vectors.nearest import Rows, Vectors
 
 BASE = "base"  # stands for the model that a run started from
@@ -206,8 +207,8 @@ def open_corpus(
         needs_text: whether to refuse embeddings without their texts.
     """
     from clusterns.encoder.load import load_model
-    from clusterns.vectors.encode import max_words
     from clusterns.vectors.index import Index
+    from clusterns.vectors.rows import max_words
 
     name, rows = short_name(model), None
     loading = loading_of(model, corpus, loading or Loading())

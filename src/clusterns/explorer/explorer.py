@@ -26,7 +26,7 @@ from clusterns.training.folder import RunFolder
 from clusterns.vectors.settings import By
 
 if TYPE_CHECKING:
-    from clusterns.vectors.index import Hit
+    from clusterns.vectors.hits import Hit
 
 PREVIEW_LENGTH, FULL_LENGTH = 400, 20_000  # characters in a list, and where a sentence is opened
 N_SAMPLES, N_EXAMPLES, N_SELECTED, N_TOPICS = 8, 8, 200, 12

@@ -20,7 +20,8 @@ from clusterns.errors import UserError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from clusterns.vectors.index import Hit, Index
+    from clusterns.vectors.hits import Hit
+    from clusterns.vectors.index import Index
 
 
 @dataclass(frozen=True)

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+import shutil
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from sentence_transformers import SentenceTransformer
 
 from clusterns.console import bar, log
 from clusterns.data.columns import Columns
 from clusterns.data.in_memory import InMemorySource
-from clusterns.data.passages import MAX_WORDS, PLACE, located_rows
 from clusterns.data.sources import Source, describe_columns, find_sources
 from clusterns.encoder.load import length_limit
 from clusterns.errors import UserError
+from clusterns.files import replace_folder
 from clusterns.locks import locked
 from clusterns.record import library_versions
 from clusterns.vectors.embed import DocumentEncoder, all_devices, document_encoder
 from clusterns.vectors.fingerprint import fingerprint
 from clusterns.vectors.quantize import Ranges, quantize
-from clusterns.vectors.settings import EncodeSettings, Loading, Partition, Unit
+from clusterns.vectors.reuse import KnownVectors
+from clusterns.vectors.rows import max_words, tables
+from clusterns.vectors.settings import EncodeSettings, Loading, Partition
 from clusterns.vectors.store import (
     COMPLETE,
+    WORDS,
     CorpusFacts,
     Manifest,
     ModelFacts,
@@ -37,9 +40,8 @@ from clusterns.vectors.store import (
     write_once,
 )
 
+IN_MEMORY = "texts in memory"
 CALIBRATION = 10_000  # texts that decide the ranges of int8 and uint8
-TOKENS_PER_WORD = 1.4  # of English, in a passage
-MAX_ID_LENGTH = 1000  # characters; more is the text itself, named as the id by mistake
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,8 @@ def encode_corpus(
     partition: Partition | None = None,
     batch_size: int = 32,
     devices: Sequence[str] | None = None,
+    update: bool = False,
+    reuse: Sequence[Path] = (),
     progress: bool = True,
 ) -> EncodeReport:
     """Encode every row of ``corpus`` into the folder ``output``, shard by shard.
@@ -88,6 +92,8 @@ def encode_corpus(
         partition: which shards to make. Default: all.
         batch_size: batch size.
         devices: where to encode, a process each. Default: all accelerators, or the CPU.
+        update: whether to replace a folder of another corpus; its vectors are reused.
+        reuse: other folders whose vectors are reused for the same texts, if they are of this model.
         progress: whether to show a progress bar.
     """
     settings, partition = settings or EncodeSettings(), partition or Partition()
@@ -96,7 +102,7 @@ def encode_corpus(
         settings = settings.model_copy(
             update={"column": corpus.columns.text, "id_column": corpus.columns.id}
         )
-        names = ["texts in memory"]
+        names = [IN_MEMORY]
     else:
         sources, names = find_sources(corpus), list(corpus)
         _refuse_inside(corpus, output)
@@ -114,9 +120,16 @@ def encode_corpus(
         settings=settings,
         versions=library_versions(),
     )
-    existing = read_manifest(output)
+    existing, target = read_manifest(output), output
+    if update and existing is not None and existing.corpus != requested.corpus:
+        existing.model_copy(update={"corpus": requested.corpus}).check(requested, output)
+        target, reuse = output.with_name(f".{output.name}.update"), [*reuse, output]
+        existing = read_manifest(target)
+        if existing is not None and existing.digest != requested.digest:
+            shutil.rmtree(target)  # of an update that was never finished
+            existing = None
     if existing is not None:
-        existing.check(requested, output)
+        existing.check(requested, target)
     words = max_words(model)
     first = next(tables(sources, columns, CALIBRATION, unit=settings.unit, max_words=words), None)
     if first is None:
@@ -126,16 +139,20 @@ def encode_corpus(
         locked(_lock_name(output, partition)),
         document_encoder(model, devices, batch_size, settings.normalize) as encode,
     ):
-        manifest = existing or _with_ranges(requested, first, encode).begin(output)
-        manifest.check(requested, output)
-        store = Store(output, manifest)
-        report = _encode_partition(sources, columns, store, partition, encode, progress)
+        manifest = existing or _with_ranges(requested, first, encode).begin(target)
+        manifest.check(requested, target)
+        store, known = Store(target, manifest), KnownVectors(reuse, manifest)
+        report = _encode_partition(sources, columns, store, known, partition, encode, progress)
     if content_of(sources) != requested.corpus.fingerprint:
         raise UserError(
             f"{', '.join(names)} changed while it was encoded. Delete {output} and start again."
         )
     if not report.missing:
-        write_once(output / COMPLETE, {"shards": report.shards, "texts": report.texts})
+        write_once(target / COMPLETE, {"shards": report.shards, "texts": report.texts})
+        if target != output:
+            with suppress(OSError):  # word counts of shards that stay the same
+                (output / WORDS).rename(target / WORDS)
+            replace_folder(output, target)
     return report
 
 
@@ -143,6 +160,7 @@ def _encode_partition(
     sources: Sequence[Source],
     columns: Columns,
     store: Store,
+    known: KnownVectors,
     partition: Partition,
     encode: DocumentEncoder,
     shown: bool,
@@ -164,9 +182,11 @@ def _encode_partition(
                 progress.skip(len(table))
                 continue
             texts = table["text"].to_pylist()
-            vectors = encode(texts, progress.bar.update)
+            advance = progress.bar.update
+            vectors, new = known.complete(texts, lambda some: encode(some, advance))  # noqa: B023
+            progress.skip(len(texts) - new)
             store.write(number, table, quantize(vectors, settings.precision, ranges))
-            encoded += len(texts)
+            encoded += new
             empty += sum(not text.strip() for text in texts)
     missing = [
         number
@@ -209,76 +229,6 @@ class _Progress:
             self.bar.initial += count
             self.bar.n += count
             self.bar.refresh()
-
-
-def tables(
-    sources: Sequence[Source],
-    columns: Columns,
-    size: int,
-    advance: Callable[[int], object] = lambda _: None,
-    unit: Unit = "row",
-    max_words: int = MAX_WORDS,
-) -> Iterator[pa.Table]:
-    """Yield every unit of the sources, ``size`` rows per table; the last one may be shorter.
-
-    A table has the columns ``id`` (int64: the number of the row; or string), ``text`` (never null),
-    those of its place, if the sources are files or datasets, and those that are kept. ``advance`` is
-    told how many more bytes were read.
-    """
-    pending: list[pa.RecordBatch] = []
-    rows = start = 0
-    for batch in _batches(sources, columns, advance, unit, max_words):
-        while rows + batch.num_rows >= size:
-            table = pa.Table.from_batches([*pending, batch.slice(0, size - rows)])
-            yield _with_ids(table, columns, start)
-            batch = batch.slice(size - rows)
-            start += size
-            pending, rows = [], 0
-        if batch.num_rows:
-            pending.append(batch)
-            rows += batch.num_rows
-    if pending:
-        yield _with_ids(pa.Table.from_batches(pending), columns, start)
-
-
-def _batches(
-    sources: Sequence[Source],
-    columns: Columns,
-    advance: Callable[[int], object],
-    unit: Unit,
-    max_words: int,
-) -> Iterator[pa.RecordBatch]:
-    in_memory = any(isinstance(source, InMemorySource) for source in sources)
-    unused = ["number", *(PLACE if in_memory else () if unit == "passage" else ("heading",))]
-    for batch in located_rows(sources, columns, advance, unit, max_words):
-        batch = batch.drop_columns(unused)
-        if columns.id is None:
-            yield batch
-        else:
-            # An empty line between two records is no record.
-            blank = pc.and_(pc.is_null(batch["text"]), pc.is_null(batch["id"]))
-            yield batch.filter(pc.invert(blank))
-
-
-def max_words(model: SentenceTransformer) -> int:
-    """How many words of a passage a model reads, about."""
-    limit = length_limit(model)
-    return MAX_WORDS if limit is None else min(MAX_WORDS, int(limit / TOKENS_PER_WORD))
-
-
-def _with_ids(table: pa.Table, columns: Columns, start: int) -> pa.Table:
-    texts = pc.fill_null(table["text"], "")
-    others = {name: table[name] for name in table.column_names if name not in ("id", "text")}
-    if columns.id is None:
-        return pa.table({"id": np.arange(start, start + len(texts)), "text": texts} | others)
-    ids = table["id"]
-    too_long = pc.greater(pc.utf8_length(pc.fill_null(ids, "")), MAX_ID_LENGTH)
-    bad = pc.or_(pc.is_null(ids), too_long)
-    if pc.any(bad).as_py():
-        row = pc.index(bad, True).as_py()
-        what = "no id" if ids[row].as_py() is None else f"an id of over {MAX_ID_LENGTH} characters"
-        raise UserError(f"row {start + row:,} has {what} in the column {columns.id!r}.")
-    return pa.table({"id": ids, "text": texts} | others)
 
 
 def _with_ranges(requested: Manifest, first: pa.Table, encode: DocumentEncoder) -> Manifest:

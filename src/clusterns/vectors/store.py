@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from clusterns.console import log
 from clusterns.errors import UserError
-from clusterns.files import atomic_file, partial_path, read_json, wrap_os_errors
+from clusterns.files import atomic_file, partial_path, read_json, recover_folder, wrap_os_errors
 from clusterns.settings import Settings
 from clusterns.vectors.quantize import Ranges, dequantize
 from clusterns.vectors.settings import EncodeSettings, Loading, Partition
@@ -27,6 +27,7 @@ from clusterns.vectors.settings import EncodeSettings, Loading, Partition
 # Raise this number whenever the same text would be encoded or stored in another way.
 VERSION = 2
 MANIFEST, COMPLETE = "manifest.json", "complete.json"
+WORDS = "words"  # the index of words, beside the shards
 LEFTOVER_SECONDS = 3600
 DIGEST = b"clusterns.manifest"  # key in the metadata of a shard
 
@@ -103,6 +104,7 @@ def read_manifest(folder: Path) -> Manifest | None:
     """Read a folder's manifest; None if nothing was begun there."""
     if folder.exists() and not folder.is_dir():
         raise UserError(f"--output {folder} is a file. Name a folder.")
+    recover_folder(folder)
     path = folder / MANIFEST
     try:
         values = read_json(path)
@@ -167,6 +169,7 @@ class Store:
     @classmethod
     def open(cls, folder: Path) -> Store:
         """Open a finished folder; refuse one that is missing, not of vectors, or not finished."""
+        recover_folder(folder)
         manifest = read_manifest(folder) if (folder / MANIFEST).is_file() else None
         if manifest is None:
             raise UserError(f"{folder} is not a folder that `clusterns encode` wrote.")
@@ -234,9 +237,20 @@ class Store:
             self._check(number)
             yield self.read(number)
 
-    def _check(self, number: int) -> None:
+    def rows_of(self, number: int) -> int:
+        """The number of rows of a shard."""
         size = self.manifest.settings.shard_size
-        if not self.is_done(number, min(size, self.texts - number * size)):
+        return min(size, self.texts - number * size)
+
+    def is_like(self, other: Manifest) -> bool:
+        """Whether the vectors of its texts are those of another folder to be made."""
+        mine, theirs = self.manifest.settings, other.settings
+        same = self.manifest.model.fingerprint == other.model.fingerprint
+        exact = mine.precision == theirs.precision == "float32"
+        return same and exact and mine.text and mine.normalize == theirs.normalize
+
+    def _check(self, number: int) -> None:
+        if not self.is_done(number, self.rows_of(number)):
             raise UserError(
                 f"{self.path(number)} is missing, damaged or of another model. Run the "
                 "`clusterns encode` command again to restore it."

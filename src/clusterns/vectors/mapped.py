@@ -1,0 +1,83 @@
+"""The shards of a folder as one mapped file of unit vectors, made by the first search."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from clusterns.console import bar, log
+from clusterns.files import atomic_folder, read_json, write_json
+from clusterns.vectors.ann import InvertedFile, is_installed
+from clusterns.vectors.nearest import Vectors, unit
+from clusterns.vectors.store import Store
+
+SEARCH = "search"  # beside the shards: the same vectors as one mapped file, made once
+VECTORS, ROWS, LISTS, FACTS = "vectors.npy", "rows.arrow", "lists.faiss", "index.json"
+EXACT_UP_TO = 200_000  # texts
+
+
+def is_ready(folder: Path, of: str) -> bool:
+    """Whether the files of the shards with this digest are there, with an inverted file if they need one."""
+    try:
+        facts = read_json(folder / FACTS)
+    except (OSError, ValueError):
+        return False
+    if not isinstance(facts, dict) or facts.get("of") != of:
+        return False
+    # If faiss was installed in the meantime, it is used.
+    return "lists" in facts or not _wants_lists(facts["rows"])
+
+
+def _wants_lists(rows: int) -> bool:
+    return rows > EXACT_UP_TO and is_installed()
+
+
+def prepare(store: Store, folder: Path, of: str, progress: bool) -> None:
+    """Make the mapped files of an index, whole or not at all."""
+    count, dimension = store.texts, store.dimension
+    facts: dict[str, Any] = {"of": of, "rows": count, "dimension": dimension}
+    with atomic_folder(folder) as temporary:
+        vectors = np.lib.format.open_memmap(
+            temporary / VECTORS, mode="w+", dtype=np.float32, shape=(count, dimension)
+        )
+        _copy(store, vectors, temporary / ROWS, progress)
+        vectors.flush()
+        if _wants_lists(count):
+            log(f"More than {EXACT_UP_TO:,} texts: search is approximate (an inverted file).")
+            lists = InvertedFile.build(vectors, progress)
+            facts["lists"] = lists.save(temporary / LISTS)
+            log(f"{describe(lists.recall.recall)}.")
+        elif count > EXACT_UP_TO:
+            log(
+                f"More than {EXACT_UP_TO:,} texts: exact search is slow. `pip install "
+                "'clusterns[faiss]'` makes it approximate and fast."
+            )
+        write_json(temporary / FACTS, facts)
+
+
+def _copy(store: Store, vectors: Vectors, rows: Path, progress: bool) -> None:
+    """Copy unit vectors into one array, ids and texts into one Arrow file."""
+    named = store.manifest.settings.id_column is not None
+    known = {"id": pa.string() if named else pa.int64(), "text": pa.string()}
+    schema = pa.schema({field.name: field.type for field in store.schema} | known)
+    done = 0
+    with (
+        pa.OSFile(str(rows), "wb") as file,
+        pa.ipc.new_file(file, schema) as writer,
+        bar(total=len(vectors), desc="Open", unit=" texts", shown=progress) as shown,
+    ):
+        for table, block in store.blocks():
+            vectors[done : done + len(block)] = unit(block)
+            columns = {name: table[name] for name in table.column_names}
+            columns.setdefault("text", pa.nulls(len(block)))
+            writer.write_table(pa.table(columns).select(schema.names).cast(schema))
+            done += len(block)
+            shown.update(len(block))
+
+
+def describe(recall: float) -> str:
+    """What an inverted file finds, for people."""
+    return f"it finds {recall:.1%} of the 10 nearest (measured on this index)"

@@ -1,0 +1,57 @@
+"""Vectors of texts that were encoded before, so that only new texts are encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from clusterns.errors import UserError
+from clusterns.vectors.store import Manifest, Store
+
+
+class KnownVectors:
+    """The vectors of the texts that finished folders of one model hold, for others to reuse.
+
+    Args:
+        folders: those of another model, normalization or precision than ``like`` are left out.
+        like: what they will be used in.
+    """
+
+    def __init__(self, folders: Sequence[Path], like: Manifest) -> None:
+        self._places: dict[str, tuple[Store, int, int]] = {}
+        for folder in folders:
+            with suppress(UserError):
+                store = Store.open(folder)
+                if store.is_like(like):
+                    self._add(store)
+
+    def _add(self, store: Store) -> None:
+        for number in range(store.shards):
+            if store.is_done(number, store.rows_of(number)):
+                texts = pq.read_table(store.path(number), columns=["text"])["text"]
+                for row, text in enumerate(texts.to_pylist()):
+                    self._places.setdefault(text, (store, number, row))
+
+    def complete(
+        self, texts: Sequence[str], encode: Callable[[list[str]], NDArray[np.float32]]
+    ) -> tuple[NDArray[np.float32], int]:
+        """The (n, d) vectors of texts, of which only the unknown ones are encoded, and how many those are."""
+        new = [row for row, text in enumerate(texts) if text not in self._places]
+        parts = [(new, encode([texts[row] for row in new]))] if new else []
+        shards: dict[tuple[Path, int], list[int]] = {}
+        for row, text in enumerate(texts):
+            if place := self._places.get(text):
+                shards.setdefault((place[0].folder, place[1]), []).append(row)
+        for rows in shards.values():
+            store, number, _ = self._places[texts[rows[0]]]
+            stored = store.read(number)[1]
+            parts.append((rows, stored[[self._places[texts[row]][2] for row in rows]]))
+        vectors = np.empty((len(texts), parts[0][1].shape[1]), dtype=np.float32)
+        for rows, part in parts:
+            vectors[rows] = part
+        return vectors, len(new)

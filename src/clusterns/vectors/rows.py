@@ -1,0 +1,91 @@
+"""A corpus as tables of a fixed number of rows, with an id for every text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from sentence_transformers import SentenceTransformer
+
+from clusterns.data.columns import Columns
+from clusterns.data.in_memory import InMemorySource
+from clusterns.data.passages import MAX_WORDS, PLACE, located_rows
+from clusterns.data.sources import Source
+from clusterns.encoder.load import length_limit
+from clusterns.errors import UserError
+from clusterns.vectors.settings import Unit
+
+TOKENS_PER_WORD = 1.4  # of English, in a passage
+MAX_ID_LENGTH = 1000  # characters; more is the text itself, named as the id by mistake
+
+
+def tables(
+    sources: Sequence[Source],
+    columns: Columns,
+    size: int,
+    advance: Callable[[int], object] = lambda _: None,
+    unit: Unit = "row",
+    max_words: int = MAX_WORDS,
+) -> Iterator[pa.Table]:
+    """Yield every unit of the sources, ``size`` rows per table; the last one may be shorter.
+
+    A table has the columns ``id`` (int64: the number of the row; or string), ``text`` (never null),
+    those of its place, if the sources are files or datasets, and those that are kept. ``advance`` is
+    told how many more bytes were read.
+    """
+    pending: list[pa.RecordBatch] = []
+    rows = start = 0
+    for batch in _batches(sources, columns, advance, unit, max_words):
+        while rows + batch.num_rows >= size:
+            table = pa.Table.from_batches([*pending, batch.slice(0, size - rows)])
+            yield _with_ids(table, columns, start)
+            batch = batch.slice(size - rows)
+            start += size
+            pending, rows = [], 0
+        if batch.num_rows:
+            pending.append(batch)
+            rows += batch.num_rows
+    if pending:
+        yield _with_ids(pa.Table.from_batches(pending), columns, start)
+
+
+def _batches(
+    sources: Sequence[Source],
+    columns: Columns,
+    advance: Callable[[int], object],
+    unit: Unit,
+    max_words: int,
+) -> Iterator[pa.RecordBatch]:
+    in_memory = any(isinstance(source, InMemorySource) for source in sources)
+    unused = ["number", *(PLACE if in_memory else () if unit == "passage" else ("heading",))]
+    for batch in located_rows(sources, columns, advance, unit, max_words):
+        batch = batch.drop_columns(unused)
+        if columns.id is None:
+            yield batch
+        else:
+            # An empty line between two records is no record.
+            blank = pc.and_(pc.is_null(batch["text"]), pc.is_null(batch["id"]))
+            yield batch.filter(pc.invert(blank))
+
+
+def max_words(model: SentenceTransformer) -> int:
+    """How many words of a passage a model reads, about."""
+    limit = length_limit(model)
+    return MAX_WORDS if limit is None else min(MAX_WORDS, int(limit / TOKENS_PER_WORD))
+
+
+def _with_ids(table: pa.Table, columns: Columns, start: int) -> pa.Table:
+    texts = pc.fill_null(table["text"], "")
+    others = {name: table[name] for name in table.column_names if name not in ("id", "text")}
+    if columns.id is None:
+        return pa.table({"id": np.arange(start, start + len(texts)), "text": texts} | others)
+    ids = table["id"]
+    too_long = pc.greater(pc.utf8_length(pc.fill_null(ids, "")), MAX_ID_LENGTH)
+    bad = pc.or_(pc.is_null(ids), too_long)
+    if pc.any(bad).as_py():
+        row = pc.index(bad, True).as_py()
+        what = "no id" if ids[row].as_py() is None else f"an id of over {MAX_ID_LENGTH} characters"
+        raise UserError(f"row {start + row:,} has {what} in the column {columns.id!r}.")
+    return pa.table({"id": ids, "text": texts} | others)
