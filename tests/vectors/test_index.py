@@ -188,7 +188,7 @@ def test_texts_are_added_and_removed_without_encoding_the_others_again(
     again = Index.build(
         tmp_path / "j", model, [*texts, "new"], reuse=[tmp_path / "i"], progress=False
     )
-    assert encoded[2:] == ["new", texts[0]] or encoded[2:] == [texts[0], "new"]
+    assert encoded[2:] == ["new"]
     assert len(again) == 111
 
 
