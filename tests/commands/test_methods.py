@@ -44,7 +44,7 @@ def test_an_unknown_one_is_refused_with_the_names() -> None:
 
 
 def test_settings_are_explained_with_the_defaults_of_each_method() -> None:
-    result = CliRunner().invoke(app, ["recipes", "--keys"], env={"COLUMNS": "300"})
+    result = CliRunner().invoke(app, ["recipes", "--keys"], env={"COLUMNS": "1000"})
     shown = " ".join(result.output.split())
     assert "average first-last-avg, embedding-last-avg (average)" in shown
     assert "positives dropout, repetition (esimcse)" in shown

@@ -121,8 +121,8 @@ def test_a_dry_run_estimates_and_writes_nothing(
         "adapt", corpus, "--dry-run", "--base", encoder, "--set", "max_sentences=60"
     )
     assert code == 0, err
-    assert "Learning from 60 of 180 sentences; 20 are held out" in err
-    assert "Encoding 80 sentences takes about" in out
+    assert "Learning from 60 of 160 sentences; 40 are held out" in err
+    assert "Encoding 100 sentences takes about" in out
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "corpus.txt", "encoder"]
 
 
