@@ -4,6 +4,7 @@ import csv
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -78,6 +79,21 @@ def test_rows_keep_their_columns_and_names_decide(
     assert (tmp_path / "text.txt").read_text("utf-8") == f"{texts[0]}\n"
     with pytest.raises(UserError, match="name a file of the same kind as the corpus"):
         run("similar", *options, "--deduplicated", tmp_path / "clean.tsv")
+
+
+def test_on_a_terminal_it_asks_before_it_writes(
+    tiny_bert: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = SimpleNamespace(stdin=SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("clusterns.commands.similar.sys", terminal)
+    output = tmp_path / "clean.txt"
+    arguments = ["similar", tiny_bert, corpus, "--pooling", "mean", "--deduplicated", output]
+    arguments += ["--threshold", "0.9999"]
+    for answer, more, code in (("n", [], 1), ("y", [], 0), ("", ["--yes"], 0)):
+        done = CliRunner().invoke(app, [*map(str, arguments), *more], input=f"{answer}\n")
+        assert ("Leave out 3 of 42 rows?" in done.output) is (not more)
+        assert (done.exit_code, output.exists()) == (code, code == 0)
+        output.unlink(missing_ok=True)
 
 
 def test_rows_of_several_files_are_named_by_file_and_line(
