@@ -8,11 +8,13 @@ import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from clusterns.errors import UserError
@@ -83,6 +85,28 @@ def test_search_finds_the_sentence_itself_first_with_both_models(
         assert len(model["hits"]) == 5
         assert model["hits"][0]["text"] == texts[7]
         assert model["hits"][0]["score"] == pytest.approx(1, abs=1e-3)
+
+
+def test_search_by_words_and_among_the_rows_with_a_value(
+    address: str, explorer: Explorer, texts: list[str]
+) -> None:
+    body = {"query": texts[7], "top": 50, "by": "words"}
+    found = answered(address, "/api/search", body)["models"][0]["hits"]
+    assert found[0]["text"] == texts[7]
+    assert all(hit["words"] and hit["cosine"] is None for hit in found)
+    rows = explorer.corpora[0].rows
+    table = pa.table({"kind": ["odd" if n % 2 else "even" for n in range(len(rows.of))]})
+    explorer.corpora[0].__dict__["rows"] = replace(rows, table=table)
+    try:
+        assert answered(address, "/api/corpus")["columns"] == ["kind"]
+        found = answered(address, "/api/search", {**body, "column": "kind", "value": "odd"})
+        for model in found["models"]:
+            assert model["hits"]
+            assert all(hit["id"] % 2 for hit in model["hits"])
+        refused(call(address, "/api/search", {**body, "column": "none", "value": "odd"}), 400)
+    finally:
+        explorer.corpora[0].__dict__["rows"] = rows
+        explorer.search.cache_clear()
 
 
 def test_a_sentence_has_its_neighbours_with_what_was_gained_and_lost(

@@ -29,6 +29,8 @@ class ExploreRequest(CorpusOptions):
     """Another model to compare with; `base` is the one that the run started from."""
     against_pooling: str | None = None
     """Pooling of the model to compare with."""
+    keep: Annotated[tuple[str, ...], Cli(list[str], metavar="COLUMN")] = ()
+    """Column to filter the search by. May be repeated."""
     k: TopicCount = None
     max_sentences: Annotated[int, Ge(2)] = 200_000
     """Read at most this many sentences."""
@@ -47,7 +49,7 @@ class ExploreRequest(CorpusOptions):
         from clusterns.explorer.server import listen, serve
 
         with listen(self.port) as listening:
-            first = self.open(corpus, max_sentences=self.max_sentences)
+            first = self.open(corpus, max_sentences=self.max_sentences, keep=self.keep)
             options = self.loading.model_dump() | {"pooling": self.against_pooling}
             explorer = open_explorer(
                 model, corpus, first, against=self.against, k=self.k, device=self.device, **options

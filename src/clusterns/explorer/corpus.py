@@ -103,21 +103,11 @@ class EmbeddedCorpus:
         return stored[0], stored[1]
 
     def search(
-        self,
-        query: str,
-        top: int,
-        by: By = "both",
-        where: Mapping[str, Sequence[str]] | None = None,
+        self, query: str, top: int, by: By = "both", chosen: NDArray[np.bool_] | None = None
     ) -> list[Hit]:
-        """The sentences that a query finds, with their rows in the index.
-
-        Args:
-            query: what to look for.
-            top: number of results.
-            by: what to compare.
-            where: values of kept columns, one of which a row must have. None: all rows.
-        """
-        return self.search_many([query], top, by, where)[0]
+        """The sentences that a query finds, with their rows in the index; ``chosen`` marks those to search."""
+        with self._encoding:
+            return self.index.search(self.model, query, top, by=by, where=chosen)
 
     def search_many(
         self,
@@ -126,7 +116,7 @@ class EmbeddedCorpus:
         by: By = "both",
         where: Mapping[str, Sequence[str]] | None = None,
     ) -> list[list[Hit]]:
-        """As :meth:`search`, for several queries."""
+        """The texts that each query finds, among the rows with one of these values in each column."""
         chosen = self.rows.having(where) if where else None
         with self._encoding:
             return self.index.search_many(self.model, queries, top, by=by, where=chosen)

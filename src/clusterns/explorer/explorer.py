@@ -70,6 +70,7 @@ class Explorer:
             "count": len(self),
             "models": [{"name": corpus.name} for corpus in self.corpora],
             "kinds": self.maps.kinds,
+            "columns": self.corpora[0].rows.columns,
             "pending": self.maps.pending,
             "samples": self._samples,
             "topics": self._topics,
@@ -96,10 +97,12 @@ class Explorer:
             "topic": int(self.topics.labels[row]),
         } | ({} if score is None else {"score": round(score, 4)})
 
-    def _search(self, query: str, top: int, by: By = "both") -> dict[str, Any]:
-        return self._by_model(
-            [[self._hit(hit) for hit in corpus.search(query, top, by)] for corpus in self.corpora]
-        )
+    def _search(
+        self, query: str, top: int, by: By = "both", column: str = "", value: str = ""
+    ) -> dict[str, Any]:
+        chosen = self.corpora[0].rows.having({column: [value]}) if column else None
+        found = [corpus.search(query, top, by, chosen) for corpus in self.corpora]
+        return self._by_model([[self._hit(hit) for hit in hits] for hits in found])
 
     def _hit(self, hit: Hit) -> dict[str, Any]:
         cosine = None if hit.cosine is None else round(hit.cosine, 4)

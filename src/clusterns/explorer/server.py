@@ -63,6 +63,8 @@ class SearchBody(Body):
     query: Annotated[str, Field(max_length=2000), AfterValidator(_clean_query)]
     top: Annotated[int, Field(ge=1, le=100)] = 20
     by: By = "both"
+    column: Annotated[str, Field(max_length=200)] = ""
+    value: Annotated[str, Field(max_length=2000)] = ""
 
 
 class RowBody(Body):
@@ -106,6 +108,11 @@ def make_app(explorer: Explorer) -> Starlette:
             raise HTTPException(404, f"There is no sentence {max(rows)}.")
         return [*rows]
 
+    def having(column: str) -> str:
+        if column and column not in explorer.corpora[0].rows.columns:
+            raise HTTPException(400, f"There is no column {column!r}.")
+        return column
+
     return Starlette(
         routes=[
             Route("/", file),
@@ -117,7 +124,9 @@ def make_app(explorer: Explorer) -> Starlette:
             _post(
                 "/api/search",
                 SearchBody,
-                lambda body: explorer.search(body.query, body.top, body.by),
+                lambda body: explorer.search(
+                    body.query, body.top, body.by, having(body.column), body.value
+                ),
             ),
             _post("/api/sentence", RowBody, lambda body: explorer.opened(*known(body.id))),
             _post("/api/texts", RowsBody, lambda body: explorer.previews(known(*body.ids)[:100])),

@@ -115,7 +115,10 @@ const events = {
 // ---- requests
 
 let asking;
-const question = () => ({ query: $("query").value.trim(), by: $("by").value });
+const question = () => ({
+  query: $("query").value.trim(), by: $("by").value,
+  ...($("column").value && $("value").value ? { column: $("column").value, value: $("value").value } : {}),
+});
 
 async function search() {
   const body = question();
@@ -271,6 +274,8 @@ function listen() {
     if (event.key === "ArrowDown") { document.querySelector("#panel button.row")?.focus(); event.preventDefault(); }
   });
   $("by").addEventListener("change", search);
+  $("column").addEventListener("change", () => { $("value").hidden = !$("column").value; search(); });
+  $("value").addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(search, 90); });
   $("search").addEventListener("submit", (event) => { event.preventDefault(); search(); });
   for (const button of $("tabs").children) button.addEventListener("click", () => show(button.id.slice(4)));
   $("tabs").addEventListener("keydown", (event) => {
@@ -338,6 +343,8 @@ async function begin() {
   state.kind = corpus.kinds.at(-1);
   $("title").textContent = corpus.title;
   document.title = `${corpus.title} · clusterns`;
+  $("filter").hidden = !corpus.columns.length;
+  for (const name of corpus.columns) $("column").append(new Option(name, name));
   $("about").textContent = `${many(corpus.count, "sentence")} · ${corpus.models.map((model) => model.name).join(" and ")}`;
   $("tab-changed").hidden = !corpus.change;
   $("app").classList.toggle("comparing", corpus.models.length > 1);
