@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sentence_transformers import SentenceTransformer
 
 from clusterns import encode, search, similar, topics
 from clusterns.encoder.load import load_model
@@ -56,6 +57,24 @@ def test_json_for_programs(run: Run, finished: Path) -> None:
                     "cosine": pytest.approx(1, abs=1e-5), "words": ["river"], "columns": {},
                     "before": [], "after": [], **place}  # fmt: skip
     assert second["score"] <= best["score"]
+
+
+def test_of_an_edited_text_only_what_is_new_is_encoded(
+    tiny_bert: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    plain = SentenceTransformer.encode_document
+
+    def encode(self: Any, inputs: list[str], **options: Any) -> Any:
+        seen.extend(inputs)
+        return plain(self, inputs, **options)
+
+    monkeypatch.setattr(SentenceTransformer, "encode_document", encode)
+    for texts in (TEXTS, [*TEXTS[1:], "a new line"]):
+        (tmp_path / "a.txt").write_text("\n".join(texts))
+        hits = search(tiny_bert, "a new line", tmp_path / "a.txt", pooling="mean", quiet=True)
+        assert len(hits) == 4
+    assert sorted(seen) == sorted([*TEXTS, "a new line"])
 
 
 def test_by_words_and_by_vectors(run: Run, finished: Path) -> None:

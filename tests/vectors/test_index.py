@@ -11,7 +11,7 @@ from clusterns.data.in_memory import InMemorySource
 from clusterns.encoder.load import load_model
 from clusterns.errors import UserError
 from clusterns.vectors import index as index_module
-from clusterns.vectors import mapped
+from clusterns.vectors import mapped, ranking
 from clusterns.vectors.encode import encode_corpus
 from clusterns.vectors.index import Index
 from clusterns.vectors.nearest import unit
@@ -82,7 +82,7 @@ def test_both_joins_the_best_of_words_and_vectors(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(index_module, "DEPTH", depth)
+    monkeypatch.setattr(ranking, "DEPTH", depth)
     distinct = sorted({text for text in texts if text})
     index = Index.build(tmp_path, model, distinct, progress=False)
     for query in (distinct[3], " ".join(distinct[50].split()[:2])):

@@ -287,12 +287,16 @@ def _build_index(
     loading: Loading | None,
     batch_size: int,
 ) -> Index:
+    from clusterns.vectors.fingerprint import fingerprint
     from clusterns.vectors.index import Index
 
+    reuse: list[Path] = []
     if not (folder / COMPLETE).is_file():
         log(f"Embedding {len(texts):,} sentences with {name}; this is done once.")
+        # Of a text that was edited, only what is new is encoded.
+        reuse = [*cache_folder("vectors").glob(f"{fingerprint(model)[:16]}-*/")]
     return Index.build(
-        folder, model, texts, model_name=name, loading=loading, batch_size=batch_size
+        folder, model, texts, model_name=name, loading=loading, batch_size=batch_size, reuse=reuse
     )
 
 

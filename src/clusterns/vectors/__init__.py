@@ -1,1 +1,4 @@
-"""Encode a corpus of any size: a folder of shards, made on many machines, begun and continued."""
+"""Text and a model come in; embeddings in shards and an index that is searched by vectors and by words go out.
+
+Each distinct text is encoded once, on one machine or many, and an interrupted call is continued.
+"""

@@ -20,7 +20,6 @@ from clusterns.locks import locked
 from clusterns.vectors.ann import InvertedFile, is_installed
 from clusterns.vectors.encode import IN_MEMORY, encode_corpus
 from clusterns.vectors.fingerprint import fingerprint
-from clusterns.vectors.fusion import DEPTH, fuse, largest_first
 from clusterns.vectors.hits import Hit
 from clusterns.vectors.mapped import (
     FACTS,
@@ -33,6 +32,7 @@ from clusterns.vectors.mapped import (
     prepare,
 )
 from clusterns.vectors.nearest import Rows, Vectors, all_nearest, nearest, unit
+from clusterns.vectors.ranking import rank
 from clusterns.vectors.settings import By, Loading
 from clusterns.vectors.store import WORDS, Store
 from clusterns.vectors.words import WordIndex
@@ -225,80 +225,9 @@ class Index:
             encoded = model.encode_query(list(queries), show_progress_bar=False)
             vectors = [*unit(np.asarray(encoded, dtype=np.float32))]
         return [
-            self._search(query, vector, top, by, where)
+            rank(self, query, vector, top, by, where)
             for query, vector in zip(queries, vectors, strict=True)
         ]
-
-    def _search(
-        self,
-        query: str,
-        vector: Vectors | None,
-        top: int,
-        by: By,
-        where: NDArray[np.bool_] | None,
-    ) -> list[Hit]:
-        scores = None if by == "vectors" else self.words.scores(query)
-        if scores is not None and where is not None:
-            scores[~where] = 0
-        depth = max(top, DEPTH)
-        while True:
-            rows, sides = self._candidates(vector, scores, depth, where)
-            total = fuse(*sides.values()) if len(sides) == 2 else next(iter(sides.values()))
-            order = largest_first(total, len(total)).tolist()
-            groups: dict[object, list[int]] = {}  # of places with the same text
-            for place in order:
-                text = self.texts[int(rows[place])].as_py()
-                groups.setdefault(int(rows[place]) if text is None else text, []).append(place)
-            if len(groups) >= top or depth >= len(self):
-                break
-            depth *= 4
-        return [
-            self._hit(
-                query, rows[places], total[places[0]], {k: v[places] for k, v in sides.items()}
-            )
-            for places in [*groups.values()][:top]
-        ]
-
-    def _hit(self, query: str, rows: Rows, score: float, sides: dict[str, Vectors]) -> Hit:
-        """Rows with the same text as one result: the first of them, with the names of the others."""
-        first, *others = sorted(rows.tolist())
-        text = self.texts[first].as_py()
-        matches = "words" in sides and sides["words"][0] > 0
-        names = [
-            None if self.names is None else self.names[row].as_py() for row in (first, *others)
-        ]
-        return Hit(
-            float(score),
-            first,
-            text,
-            names[0],
-            tuple(name for name in names[1:] if name is not None),
-            cosine=float(sides["vectors"][0]) if "vectors" in sides else None,
-            words=tuple(self.words.matches(query, text)) if matches else (),
-        )
-
-    def _candidates(
-        self,
-        vector: Vectors | None,
-        scores: NDArray[np.float32] | None,
-        depth: int,
-        where: NDArray[np.bool_] | None,
-    ) -> tuple[Rows, dict[str, Vectors]]:
-        """The rows among the first ``depth`` of either side, and the scores of both for each of them."""
-        found = []
-        if vector is not None:
-            _, (rows,) = self.nearest(vector[None], depth, where)
-            found.append(rows[rows >= 0])
-        if scores is not None:
-            rows = np.flatnonzero(scores)
-            found.append(rows[largest_first(scores[rows], depth)])
-        rows = np.unique(np.concatenate(found))
-        sides = {}
-        if vector is not None:
-            sides["vectors"] = np.asarray(self.vectors[rows]) @ vector
-        if scores is not None:
-            sides["words"] = scores[rows]
-        return rows, sides
 
     def nearest(
         self, queries: Vectors, k: int, where: NDArray[np.bool_] | None = None
