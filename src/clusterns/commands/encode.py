@@ -89,7 +89,7 @@ class EncodeRequest(EncodeSettings, EncoderOptions):
         """Refuse what is wrong before anything heavy is imported."""
         from clusterns.vectors.store import read_manifest
 
-        if self.update and self.partition.count > 1:
+        if self.partition.count > 1 and self.update:
             raise UserError("--update and --shard cannot be combined: one call updates the folder.")
         check_sources(as_list(self.corpus))
         read_manifest(Path(self.output))
