@@ -158,7 +158,7 @@ def test_a_search_killed_and_continued_on_the_command_line(tmp_path: Path, tiny_
     done = lab(*run)
     assert done.code == 0, done.err
     assert "best of 2 trials: " in done.out
-    assert "with the recipe as it is)" in done.out
+    assert "with the unchanged recipe)" in done.out
     assert "--set learning_rate=" in done.out
     (file,) = tmp_path.glob("lab/search/simcse-0-*/record.json")
     record = json.loads(file.read_text("utf-8"))
