@@ -15,6 +15,7 @@ from clusterns.evaluation.catalog import (
     CATALOG,
     SUITES,
     VARIABLE,
+    Catalog,
     Entry,
     EvaluationData,
     MissingData,
@@ -203,3 +204,20 @@ def test_two_own_files_of_one_name(tmp_path: Path) -> None:
     pairs = ScoredPairs(["cat", "dog"], ["cat", "sun"], np.array([5.0, 0.0]), "pairs")
     with pytest.raises(UserError, match="Duplicate dataset name pairs"):
         find_jobs([], EvaluationData(tmp_path), [pairs, pairs])
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"suite": ["clustring"]}, "X: there is no suite 'clustring'"),
+        ({"source": "nowhere"}, "X: there is no source 'nowhere'"),
+        ({"format": "csv"}, "X: there is no format 'csv'"),
+        ({"columns": [1, 2]}, "X: format own-texts does not read columns"),
+    ],
+)
+def test_an_entry_with_a_mistake_is_refused(change: dict, says: str) -> None:
+    entry = {"source": "mine", "format": "own-texts", "files": ["X.csv"], "suite": ["clustering"]}
+    catalog = {"suites": ["clustering"], "sources": {"mine": {"folders": [""], "hint": "h"}}}
+    assert Catalog.model_validate(catalog | {"sets": {"X": entry}}).sets["X"].files == ("X.csv",)
+    with pytest.raises(ValueError, match=says):
+        Catalog.model_validate(catalog | {"sets": {"X": entry | change}})

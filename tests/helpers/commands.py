@@ -50,7 +50,12 @@ def run_cli(*arguments: object) -> Ran:
     """Run the program in this process."""
     out, err = io.StringIO(), io.StringIO()
     argv = ["clusterns", *map(str, arguments)]
-    with redirect_stdout(out), redirect_stderr(err), patch("sys.argv", argv):
+    with (
+        redirect_stdout(out),
+        redirect_stderr(err),
+        patch("sys.argv", argv),
+        patch("clusterns.record._command", None),  # the next test is not run by this command
+    ):
         code = _exit_code(main)
     return Ran(code, out.getvalue(), err.getvalue())
 

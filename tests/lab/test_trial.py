@@ -91,4 +91,5 @@ def test_a_finished_trial_is_only_evaluated_on_another_suite(
         assert {"geometry/alignment", "geometry/uniformity", "dev"} <= set(values)
     assert {f: f.stat().st_mtime_ns for f in before} == before
     again = lab("run", file, "--output", whole)
+    assert again.code == 0, again.err
     assert "2 of 2 trials already have their result" in again.err

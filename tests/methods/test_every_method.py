@@ -129,6 +129,7 @@ def check_pinned(name: str, found: dict[str, list[float]]) -> None:
     if os.environ.get("PIN"):
         PINNED.write_text(json.dumps({**pinned, name: found}, indent=1, sort_keys=True) + "\n")
         return
+    assert name in pinned, f"no numbers are pinned for {name}: record them with PIN=1"
     for key, values in pinned[name].items():
         assert found[key] == pytest.approx(values, rel=1e-3, abs=1e-5), key
 

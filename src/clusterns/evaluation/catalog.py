@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import yaml
+from pydantic import model_validator
 
 from clusterns.errors import UserError
 from clusterns.evaluation import custom, senteval
@@ -70,6 +71,22 @@ class Catalog(Settings):
     suites: tuple[str, ...]
     sources: dict[str, Source]
     sets: dict[str, Entry]
+
+    @model_validator(mode="after")
+    def _names_are_known(self) -> Catalog:
+        for name, entry in self.sets.items():
+            for what, used, known in (
+                ("suite", entry.suite, self.suites),
+                ("source", [entry.source], self.sources),
+                ("format", [entry.format], FORMATS),
+            ):
+                for value in used:
+                    if value not in known:
+                        raise ValueError(f"{name}: there is no {what} {value!r}.")
+            layout = entry.model_fields_set & set(Layout.model_fields)
+            if entry.format.startswith("own-") and layout:
+                raise ValueError(f"{name}: format {entry.format} does not read {min(layout)}.")
+        return self
 
 
 CATALOG = Catalog.model_validate(

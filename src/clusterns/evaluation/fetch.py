@@ -1,4 +1,4 @@
-"""The sets of SentEval as the one archive that SimCSE uses, from the Hub, unpacked into the cache."""
+"""Download SimCSE's archive of SentEval's sets from the Hub and unpack it into the cache."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REPO, ARCHIVE, NAME = "princeton-nlp/datasets-for-simcse", "senteval.tar", "sent
 
 @dataclass(frozen=True)
 class Fetched:
-    """Where the sets are, which there are, and what is wrong with others."""
+    """The download folder, the sets that can be read, and what is wrong with the rest."""
 
     folder: Path
     sets: list[str]
@@ -65,7 +65,7 @@ def _download(revision: str, folder: str) -> Path:
 
 
 def _unpack(archive: Path, folder: Path) -> None:
-    """Unpack files only; what leads out of ``folder`` is refused."""
+    """Extract the archive; refuse entries that would leave ``folder``."""
     try:
         with tarfile.open(archive, "r:") as tar:
             tar.extractall(folder, filter="data")
@@ -74,7 +74,7 @@ def _unpack(archive: Path, folder: Path) -> None:
 
 
 def _checked(folder: Path) -> Fetched:
-    """Look which sets can be read; none at all is an error."""
+    """Find out which sets can be read; raise if there are none."""
     sets, problems = [], []
     for name in (*SUITES["sts"], *SUITES["transfer"]):
         try:

@@ -14,7 +14,7 @@ DEFAULT_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "S
 
 
 def mteb_version() -> str:
-    """The version of the package, or what to do where it is missing; without loading it."""
+    """The installed version of mteb, read without importing it; a UserError says how to install it."""
     try:
         return version("mteb")
     except PackageNotFoundError as error:
@@ -22,7 +22,7 @@ def mteb_version() -> str:
 
 
 def check_tasks(names: Sequence[str]) -> list[Any]:
-    """The tasks of these names; refuse names that the package does not know."""
+    """Look up tasks by name; refuse unknown names with a UserError."""
     try:
         import mteb
 

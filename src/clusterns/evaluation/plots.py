@@ -25,7 +25,7 @@ class Point(NamedTuple):
 
 
 def alignment_uniformity_points(models: Sequence[Results]) -> list[Point]:
-    """The models that have the suites geometry and sts."""
+    """One point for each model with both geometry and STS results."""
     points = []
     for model in models:
         geometry, sts = model.suites.get("geometry"), model.suites.get("sts")
@@ -45,7 +45,7 @@ def plot_alignment_uniformity(models: Sequence[Results], path: Path) -> None:
             "the plot needs models that were evaluated on the suites geometry and sts (all seven sets)."
         )
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise UserError(f"{path}: a plot is a .png, .svg or .pdf file.")
+        raise UserError(f"{path}: plots can be written as .png, .svg or .pdf.")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

@@ -27,9 +27,9 @@ Predictions = dict[str, NDArray[Any]]
 
 
 def averaged_sets(suite: str, names: Iterable[str]) -> tuple[str, ...]:
-    """The sets that the average of a suite is over; none where one of them is not among ``names``.
+    """The sets that are averaged for a suite, or none if any of them is missing from ``names``.
 
-    Collections have no list: their average is over all of them.
+    Retrieval has no fixed list: its average covers all given collections.
     """
     names = tuple(names)
     if suite == "retrieval":
@@ -51,7 +51,7 @@ class SetResult:
     Attributes:
         value: x100, except for geometry.
         metric: what the number is.
-        rows: pairs, texts or queries it stands on.
+        rows: pairs, texts or queries it was computed from.
         truncated: the share of distinct sentences that are longer than the model reads.
         source: the file or Hub set it was computed from.
         spread: standard deviation over K-means seeds, where there are several.
@@ -74,8 +74,8 @@ class SetResult:
 
 
 def identified(sets: Mapping[str, SetResult]) -> dict[str, SetResult]:
-    """Sets by their labels. Records from before a set had a name and a variant have labels only, and
-    in early ones a sample of DBpedia is called as the whole."""
+    """Fill in the name and variant of sets from old records, which have a label only. The earliest also
+    labeled a sample of DBpedia as the whole set."""
     for label, one in sets.items():
         if not one.name:
             match = OLD_LABEL.fullmatch(label)
@@ -96,7 +96,7 @@ def read_sets(plain: Mapping[str, Mapping[str, Any]]) -> dict[str, SetResult]:
 
 @dataclass
 class SuiteResult:
-    """The sets of a suite by label; ``average`` is None where one that belongs to it is missing."""
+    """The sets of a suite by label; ``average`` is None if a set it needs is missing."""
 
     sets: dict[str, SetResult]
     average: float | None = None
@@ -116,10 +116,10 @@ class SuiteResult:
 
 @dataclass
 class Results:
-    """All that is known of one model, as it goes to JSON.
+    """All results of one model, as they are written to JSON.
 
     ``predictions`` holds what the model said of each example (cosines, right or wrong), by suite and
-    label. It lies beside the JSON file, and with it two models can be compared later.
+    label. They are stored in a file beside the JSON file, so that two models can be compared later.
     """
 
     name: str
@@ -129,7 +129,7 @@ class Results:
     predictions: dict[str, Any] = field(default_factory=dict)
 
     def plain(self) -> dict[str, Any]:
-        """All but the predictions, as it goes to JSON."""
+        """Everything except the predictions, ready for JSON."""
         return {"format": FORMAT} | _without_predictions(self)
 
     def write(self, path: Path) -> None:

@@ -27,9 +27,9 @@ class Layout(Settings):
     columns: tuple[int, ...] = ()
     """Numbered from 1. Pairs: both sentences, score. Texts: label, text (and its partner)."""
     header: bool = False
-    """Whether the first line holds no example."""
+    """The first line is a header."""
     quoted: bool = False
-    """Whether it is csv with quotation marks, not tab-separated text."""
+    """The file is csv with quotation marks rather than tab-separated text."""
     scale: tuple[float, float] = (0, 5)
     """Lowest and highest score."""
     labels: tuple[str, ...] = ()

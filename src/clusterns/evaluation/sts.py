@@ -1,4 +1,4 @@
-"""Semantic textual similarity: Spearman's correlation of cosines with people's scores."""
+"""Semantic textual similarity: Spearman's correlation of cosines with human scores."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def pair_cosines(first: Vectors, second: Vectors) -> NDArray[np.float64]:
 
 
 def spearman(cosines: NDArray[np.float64], scores: NDArray[np.float64]) -> float:
-    """Spearman's correlation; 0 where all cosines are equal, which orders nothing."""
+    """Spearman's correlation; 0 if all cosines are equal, since then there is no ranking."""
     return float(spearmanr(cosines, scores).statistic) if np.ptp(cosines) > 0 else 0.0
 
 
 def cosines_of(embed: Embedder, pairs: ScoredPairs) -> NDArray[np.float64]:
     """The cosine of each pair under a model."""
-    embed(pairs.sentences)
+    embed(pairs.sentences)  # one pass over both sides fills the cache for the next two calls
     return pair_cosines(embed(pairs.sentences1), embed(pairs.sentences2))

@@ -1,7 +1,7 @@
 """Keywords of groups of sentences, by class-based tf-idf, in any language.
 
 A word is a keyword of a group if it is frequent there and rare elsewhere. English stop words are
-listed here; those of other languages are words that all groups use alike.
+listed here; in other languages, words that all groups use evenly count as stop words.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ STOP_WORDS = frozenset(
     "where whether which while who who's whom whose why will with within without won't would "
     "wouldn't yes yet you you'd you'll you're you've your yours yourself yourselves".split()
 )
-# A word is a stop word if its entropy over the groups exceeds this share of the maximum; if it is
-# in more than COMMON of the sentences, already at a smaller share.
+# A word is a stop word if its entropy over the groups exceeds EVERYWHERE of the maximum. Words in more than COMMON
+# of the sentences have the lower threshold COMMON_EVERYWHERE.
 EVERYWHERE, COMMON, COMMON_EVERYWHERE = 0.9, 0.03, 0.7
-# Of two groups, a common word must be twice as frequent in one of them.
+# The entropy in bits of a word that is twice as frequent in one of two groups.
 TWICE = 0.918
 
 
@@ -112,7 +112,7 @@ class Keywords:
         return [self._best(row, top) for row in scores]
 
     def of_rows(self, rows: Sequence[int], top: int = 10) -> list[str]:
-        """The keywords of some sentences against all others."""
+        """Keywords that set these sentences apart from the rest."""
         if self.counts is None:
             return []
         labels = np.zeros(self.counts.shape[0], dtype=np.int64)
@@ -140,8 +140,8 @@ def class_tf_idf(
 ) -> NDArray[np.float64]:
     """Scores of words in groups, or in unions of groups: (groups, words).
 
-    The share of a group's sentences that have the word, times the logarithm of how much larger it
-    is than the mean share over groups. Stop words and words of a single sentence get zero.
+    share * log(share / mean share over groups), where share is the fraction of a group's sentences that
+    contain the word. Stop words and words of a single sentence get zero.
 
     Args:
         table: (groups, words) number of a group's sentences that have a word.

@@ -18,7 +18,7 @@ CANDIDATES = 5000
 
 @dataclass(frozen=True)
 class NeighborChange:
-    """How many of their nearest neighbors sentences share between two models.
+    """How many nearest neighbors each sentence has in common under two models.
 
     Attributes:
         k: number of nearest neighbors compared.

@@ -1,6 +1,6 @@
-"""A case study: sentences that a trained model puts together, as in the paper's Table 10.
+"""A case study: clusters of sentences found by a trained model, as in the paper's Table 10.
 
-It shows other people's sentences, so it is made from the models themselves, and no record keeps it.
+The table quotes third-party text, so it is made from the trained models and never stored in a record.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ SEED = 0
 
 
 def case_tables(trials: Sequence[Trial], shown: int) -> list[Table]:
-    """The largest clusters of the text for every line, by its first seed that has a model."""
+    """A table per experiment row: its largest clusters, from the first seed with a trained model."""
     here: dict[str, Trial] = {}
     for trial in trials:
         if RunFolder(trial.folder / "run").is_finished:
             here.setdefault(trial.line, trial)
     for line in dict.fromkeys(trial.line for trial in trials if trial.line not in here):
-        log(f"{line}: there is no model; `clusterns lab run` trains it.")
+        log(f"{line}: no trained model; train it with `clusterns lab run`.")
     return [_table(trial, shown) for trial in here.values()]
 
 

@@ -219,6 +219,8 @@ def run_trials(trials: Sequence[Trial], launcher: Launcher, workers: int) -> dic
     left = [trial for trial in distinct.values() if not trial.is_done]
     if len(left) < len(distinct):
         log(f"{len(distinct) - len(left)} of {len(distinct)} trials already have their result.")
+    if not left:
+        return {}
     _check_inputs(left)
     for trial in left:
         trial.write_spec()

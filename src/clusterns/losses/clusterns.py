@@ -83,7 +83,7 @@ class Clustering(Part):
             self.update(batch.all_anchors.detach().to(self.centroids))  # line 7
         if self.started_at is None:
             return None
-        similarities, nearest, second = self.neighbors(batch.all_anchors)
+        to_centroids, nearest, second = self.neighbors(batch.all_anchors)
         hard, cluster = self.roles(nearest, second)
         weights = self.negative_weights(hard)
 
@@ -92,7 +92,7 @@ class Clustering(Part):
             same_cluster = same_cluster.scatter(1, rows.index[:, None], False)
             is_hard, treated_as = s.hard_negatives != "none", s.false_negatives
             return Terms(
-                negatives=similarities[rows.index] if is_hard else None,
+                negatives=to_centroids[rows.index] if is_hard else None,
                 negative_weights=weights[rows.index] if is_hard else None,
                 mask=same_cluster if treated_as == "mask" else None,
                 extra_positives=same_cluster if treated_as == "positives" else None,

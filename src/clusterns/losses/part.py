@@ -135,7 +135,7 @@ class Terms:
     negative_weights: Tensor | None = None
     """(k,) or (n, k) weights of the extra negatives. None: 1."""
     in_batch_weights: Tensor | None = None
-    """(n, N) weights of the in-batch pairs in the denominator, the positive's among them. None: 1."""
+    """(n, N) weights in the denominator. Column ``index[i]`` is anchor i's own positive: leave it at 1. None: all 1."""
     mask: Tensor | None = None
     """(n, N) pairs that are left out of the denominator."""
     extra_positives: Tensor | None = None

@@ -1,4 +1,4 @@
-"""Embeddings in fewer bits, and back."""
+"""Quantize embeddings, and restore approximate floats."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Ranges(Settings):
 
     @classmethod
     def of(cls, vectors: NDArray[np.float32]) -> Ranges:
-        """The ranges of some (n, d) vectors, with which others are quantized as well."""
+        """Compute the ranges from (n, d) vectors; the same ranges quantize others."""
         if len(vectors) < 2:
             raise UserError(
                 "--precision int8 and uint8 need at least two texts to find the range of values."
