@@ -36,6 +36,11 @@ def ordered_texts(documents: int = 150, lines: int = 4) -> tuple[list[str], np.n
 TEXTS, DOCUMENTS = ordered_texts()
 
 
+@pytest.fixture(autouse=True)
+def few_pairs_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "FEWEST_PAIRS", 100)
+
+
 def test_the_model_tells_subjects_apart_and_opens_anywhere(tmp_path: Path) -> None:
     model = learn(TEXTS, SETTINGS, documents=DOCUMENTS, folder=tmp_path / "steps", quiet=True)
     model.save_pretrained(str(tmp_path / "model"))
@@ -108,6 +113,15 @@ def test_halves_of_lines_stand_in_where_text_has_no_order(
     shuffled = random.Random(1).sample(TEXTS, len(TEXTS))
     learn(shuffled, SETTINGS, folder=tmp_path, quiet=True)
     assert "contrasting the two halves of each line, 10 steps" in capsys.readouterr().err
+
+
+def test_a_small_corpus_is_not_contrasted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(room, "FEWEST_PAIRS", 2_000)
+    learn(TEXTS, SETTINGS, folder=tmp_path, quiet=True)
+    assert "no contrast" in capsys.readouterr().err
+    assert not (tmp_path / "contrast.safetensors").exists()
 
 
 def test_text_without_blanks_has_pieces() -> None:

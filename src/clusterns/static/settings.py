@@ -29,7 +29,8 @@ class StaticSettings(Settings):
     final_whitening_exponent: float = Field(0.25, ge=0, le=1)
     """The same after the contrast."""
     contrast: Literal["auto", "next", "halves", "none"] = "auto"
-    """Pairs of the contrast: a line and the next one, the two halves of a line, or no contrast."""
+    """Pairs of the contrast: a line and the next one, the two halves of a line, or no contrast. With fewer than 2,000
+    pairs there is none."""
     contrast_steps: int = Field(600, ge=1)
     """Most steps of the contrast; a small corpus gets fewer, so that no pair is seen more than four times."""
     contrast_batch_size: int = Field(512, ge=2)
