@@ -17,6 +17,8 @@ from clusterns.data.kinds import file_format, is_data_file
         ("a.gz", ".txt"),
         ("wiki.en", ".txt"),
         ("README", ".txt"),
+        ("README.md.gz", ".md"),
+        ("page.HTM", ".htm"),
         ("a.parquet", ".parquet"),
     ],
 )
@@ -26,4 +28,5 @@ def test_the_ending_says_what_a_file_holds(name: str, expected: str) -> None:
 
 def test_known_endings() -> None:
     assert is_data_file(Path("a.jsonl.zst"))
-    assert not is_data_file(Path("README.md"))
+    assert is_data_file(Path("README.md"))
+    assert not is_data_file(Path("README.png"))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import os
 import subprocess
 import sys
@@ -43,6 +44,26 @@ def test_a_folder_stands_for_its_data_files(folder: Path) -> None:
     assert paths == [folder / "a.jsonl.gz", folder / "b.txt", folder / "deep" / "c.csv"]
 
 
+def test_a_folder_of_markup(tmp_path: Path) -> None:
+    for name in ("README.md", "a.rst", "b.html", "c.txt"):
+        (tmp_path / name).write_text("text\n")
+    paths = [
+        source.path.name
+        for source in find_sources([str(tmp_path)])
+        if isinstance(source, FileSource)
+    ]
+    assert paths == ["README.md", "a.rst", "b.html", "c.txt"]
+
+
+def test_only_new_kinds_of_text_have_a_new_identity(tmp_path: Path) -> None:
+    old = {name: hashlib.sha256(f".txt {Path(name).suffix} text".encode()).hexdigest()
+           for name in ("a.txt", "a", "a.log", "a.md", "a.rst", "a.html")}  # fmt: skip
+    for name in old:
+        (tmp_path / name).write_text("text")
+    new = {name: FileSource(tmp_path / name).identity() for name in old}
+    assert {name for name in old if new[name] == old[name]} == {"a.txt", "a", "a.log"}
+
+
 def test_files_keep_their_order(folder: Path) -> None:
     names = [str(folder / "b.txt"), str(folder / "README.md")]
     assert find_sources(names) == [FileSource(Path(name)) for name in names]
@@ -68,7 +89,7 @@ def test_no_source_at_all() -> None:
 
 
 def test_a_folder_without_data(tmp_path: Path) -> None:
-    (tmp_path / "notes.md").write_text("text")
+    (tmp_path / "notes.png").write_text("text")
     with pytest.raises(UserError, match="holds no text"):
         find_sources([str(tmp_path)])
 

@@ -187,11 +187,11 @@ def _as_json(hit: Hit) -> dict[str, Any]:
 
 def _place(hit: Hit) -> str:
     """Where a result is from: its id, file, line or row, heading and kept columns."""
-    from clusterns.data.kinds import file_format
+    from clusterns.data.kinds import TEXTS, file_format
 
     parts = [hit.name] if hit.name else []
     if hit.source is not None:
-        is_text = file_format(Path(hit.source)) == ".txt"
+        is_text = file_format(Path(hit.source)) in TEXTS
         parts.append(f"{Path(hit.source).name}{':' if is_text else ' row '}{hit.line}")
     elif not parts:
         parts.append(f"row {hit.row + 1:,}")

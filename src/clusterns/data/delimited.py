@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from clusterns.data.columns import Column, find_columns, listed
-from clusterns.data.kinds import file_format
+from clusterns.data.kinds import TEXTS, file_format
 from clusterns.data.lines import LONGEST_LINE, text_lines
 from clusterns.errors import UserError
 
@@ -66,7 +66,7 @@ class Delimited:
             widths = sorted(map(_width, filled))
             self._most = widths[int(0.9 * (len(widths) - 1))]
             self._names = (filled[0] + [""] * self._most)[: self._most]
-        if self._most == 1 and file_format(path) == ".txt":
+        if self._most == 1 and file_format(path) in TEXTS:
             roles = ", ".join(column.role for column in columns if column.asked or not column.only)
             raise UserError(f"{path} is plain text: it has no tabs, and so no column of {roles}.")
         texts = _texts(filled, self._most)

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from clusterns.data.columns import Columns
 from clusterns.data.delimited import Delimited
 from clusterns.data.documents import LineDocuments, document_numbers
-from clusterns.data.kinds import is_plain
+from clusterns.data.kinds import HTML, file_format, is_plain
 from clusterns.data.lines import BLOCK, text_blocks, text_lines
 from clusterns.data.parquet import ParquetTable, column_names, is_text
 from clusterns.data.sentences import SAMPLE, Wrapping, unwrap
@@ -76,7 +76,9 @@ def _unwrapped_lines(path: Path, raw: BinaryIO) -> Iterator[pa.Array]:
 
 
 def find_wrapping(path: Path, raw: BinaryIO) -> Wrapping | None:
-    """Judge from its beginning whether a plain text file is hard-wrapped."""
+    """Judge from its beginning whether a text file is hard-wrapped; the lines of HTML mean nothing."""
+    if file_format(path) in HTML:
+        return None
     return Wrapping.find(list(islice(text_lines(path, raw), SAMPLE)))
 
 

@@ -6,7 +6,10 @@ from pathlib import Path
 
 from clusterns.data.columns import TEXT_DOCUMENTS, Columns
 
-KINDS = (".txt", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
+HTML = (".html", ".htm")
+MARKUP = (".md", ".markdown", ".rst", *HTML)
+TEXTS = (".txt", *MARKUP)
+KINDS = (*TEXTS, ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
 PACKED = (".gz", ".xz", ".bz2", ".zst")
 
 
@@ -29,10 +32,10 @@ def is_light(path: Path) -> bool:
 
 
 def is_plain(path: Path, columns: Columns) -> bool:
-    """Tell whether a file is one sentence a line: text of which no column is asked for."""
+    """Tell whether a file is read line by line: text of which no column is asked for."""
     named = columns.document is not None and columns.document not in TEXT_DOCUMENTS
     return (
-        file_format(path) == ".txt"
+        file_format(path) in TEXTS
         and columns[:2] == (None, None)
         and not named
         and not columns.keep

@@ -1,4 +1,4 @@
-"""A file, packed or not, to blocks of checked UTF-8 text; never more than a few megabytes at once."""
+"""A file, packed or not, to blocks of checked UTF-8 text without markup; only a few megabytes at once."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from clusterns.data.kinds import MARKUP, file_format
+from clusterns.data.markup import without_markup
 from clusterns.errors import UserError
 
 BLOCK = 1 << 20
@@ -64,10 +66,27 @@ def text_chunks(path: Path, raw: BinaryIO) -> Iterator[str]:
 
 
 def text_blocks(path: Path, raw: BinaryIO) -> Iterator[str]:
-    """Yield the text of ``raw``, opened from ``path``, in blocks of whole lines.
+    """Yield the text of ``raw``, opened from ``path``, in blocks of whole lines; markup is replaced.
 
     The last line may lack its newline.
     """
+    blocks = _whole_lines(path, raw)
+    kind = file_format(path)
+    if kind not in MARKUP:
+        yield from blocks
+        return
+    pending, size = [], 0
+    for line in without_markup(kind, blocks):
+        pending.append(line + "\n")
+        size += len(pending[-1])
+        if size >= BLOCK:
+            yield "".join(pending)
+            pending, size = [], 0
+    if pending:
+        yield "".join(pending)
+
+
+def _whole_lines(path: Path, raw: BinaryIO) -> Iterator[str]:
     pending, lines = "", 0
     for text in text_chunks(path, raw):
         whole, newline, rest = text.rpartition("\n")

@@ -11,15 +11,10 @@ import pyarrow as pa
 import regex
 
 from clusterns.data.columns import Columns
+from clusterns.data.formats import find_wrapping
+from clusterns.data.kinds import MARKUP, file_format
 from clusterns.data.lines import text_lines
-from clusterns.data.sentences import (
-    SAMPLE,
-    UNSPACED,
-    Wrapping,
-    paragraphs,
-    split_sentences,
-    unwrap,
-)
+from clusterns.data.sentences import UNSPACED, Wrapping, paragraphs, split_sentences, unwrap
 from clusterns.data.settings import Unit
 from clusterns.data.sources import FileSource, Source, readable
 from clusterns.errors import UserError
@@ -28,7 +23,6 @@ MAX_WORDS = 180  # of a passage
 PLACE = {"source": pa.string(), "line": pa.int64(), "heading": pa.string()}
 RESERVED = ("id", "text", "embedding", *PLACE)
 
-MARKUP = (".md", ".markdown", ".rst")
 _HEADING = re.compile(r"#{1,6}\s+(.*?)\s*#*\s*")
 _UNDERLINE = re.compile(r"([=\-~^\"*+#])\1{2,}\s*")
 _UNSPACED = regex.compile(UNSPACED)
@@ -135,7 +129,7 @@ def _batches_of_text(
     source: FileSource, advance: Callable[[int], object], unit: Unit, max_words: int
 ) -> Iterator[pa.RecordBatch]:
     with readable(source.path), source.path.open("rb") as raw:
-        wrapping = Wrapping.find(list(islice(text_lines(source.path, raw), SAMPLE)))
+        wrapping = find_wrapping(source.path, raw)
         raw.seek(0)
         units = _units(source, text_lines(source.path, raw), wrapping, unit, max_words)
         done = 0
@@ -155,7 +149,7 @@ def _units(
     max_words: int,
 ) -> Iterator[tuple[int, str, str | None]]:
     """Yield the index of the first line, the text and the heading of each unit of plain text."""
-    if unit == "passage" and (wrapping or {*source.path.suffixes} & {*MARKUP}):
+    if unit == "passage" and (wrapping or file_format(source.path) in MARKUP):
         yield from _passages(lines, wrapping, max_words)
         return
     for number, text in unwrap(lines, wrapping) if wrapping else enumerate(lines):

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from clusterns.console import log
 from clusterns.data.columns import Columns
-from clusterns.data.kinds import file_format, is_data_file, is_light, is_plain
+from clusterns.data.kinds import MARKUP, TEXTS, file_format, is_data_file, is_light, is_plain
 from clusterns.data.lines import text_blocks
+from clusterns.data.markup import RULES as MARKUP_RULES
 from clusterns.data.tables import open_table
 from clusterns.errors import UserError
 from clusterns.files import atomic_file, cache_folder
@@ -67,6 +68,7 @@ class FileSource:
         """Hash the file's bytes, and how they are read: equal size and time prove nothing."""
         kind = file_format(self.path)
         rules = f"{RULES} " if kind in (".csv", ".tsv") else ""
+        rules = f"{MARKUP_RULES} " if kind in MARKUP else rules
         digest = hashlib.sha256(f"{kind} {self.path.suffix} {rules}".encode())
         with readable(self.path), self.path.open("rb") as file:
             while block := file.read(1 << 20):
@@ -74,12 +76,12 @@ class FileSource:
         return digest.hexdigest()
 
     def is_plain(self, columns: Columns) -> bool:
-        """Tell whether it is read as one sentence a line."""
+        """Tell whether it is read line by line."""
         return is_plain(self.path, columns)
 
     def is_tabbed(self, columns: Columns) -> bool:
         """Tell whether it is a text file that is read as a table."""
-        return file_format(self.path) == ".txt" and not self.is_plain(columns)
+        return file_format(self.path) in TEXTS and not self.is_plain(columns)
 
     def is_wrapped(self, columns: Columns) -> bool:
         """Tell whether its lines are joined."""
@@ -203,9 +205,13 @@ def _local(name: str) -> list[FileSource]:
         return [FileSource(path)]
     if path.is_dir():
         files = sorted(file for file in path.rglob("*") if _is_visible_data(file, path))
+        marked_up = [file for file in files if file_format(file) in MARKUP]
+        if len(marked_up) < len(files) and all(file.stem == "README" for file in marked_up):
+            files = [file for file in files if file not in marked_up]  # it describes the others
         if not files:
             raise UserError(
-                f"the folder {name} holds no text: no .txt, .jsonl, .csv, .tsv or .parquet file."
+                f"the folder {name} holds no text: no .txt, .md, .rst, .html, .jsonl, .csv, .tsv or "
+                ".parquet file."
             )
         return [FileSource(file) for file in files]
     if path.exists():
