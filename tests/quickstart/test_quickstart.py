@@ -133,7 +133,7 @@ def test_an_embedding_that_is_constant_answers_nothing() -> None:
 
 def quickstart_run(output: Path) -> Path:
     """What an earlier quickstart has left, or what a kill has left of it."""
-    for name in ("checkpoints", "model", "index", "static/model", "simcse/checkpoints"):
+    for name in ("checkpoints", "model", "index", "clusterns/model", "simcse/checkpoints"):
         (output / name).mkdir(parents=True)
         (output / name / "file.bin").write_bytes(b"x")
     for name in ("recipe.yaml", "metrics.jsonl", "results.json", "proof.json", "simcse/run.json",
@@ -199,7 +199,7 @@ def test_the_quickstart_trains_proves_and_can_be_searched(
     assert "100% by words and vectors" in printed.err
     index = Index.open(output / "index")
     assert len(index.texts) == 181
-    model = open_plain(output / "static" / "model")
+    model = open_plain(output / "model")
     (hit,) = index.search(model, "Return a sorted copy of an array.", top=1)
     assert hit.name == "numpy.sort"
 

@@ -24,7 +24,7 @@ class QuickstartRequest(Request):
     """
 
     output: Annotated[str | Path, Cli(Path)] = "runs/quickstart"
-    """Run folder to write."""
+    """Run folder to write, of the static embeddings; that of ClusterNS is inside it."""
     settings: Changes = {}
     """Override a setting of ClusterNS. The recipe is cpu-small, with positives=document."""
     overwrite: bool = False

@@ -11,8 +11,8 @@ from clusterns.locks import lock_file, locked
 from clusterns.training.folder import RunFolder
 
 RECIPE = "cpu-small"
-# Beside the run of ClusterNS in the same folder.
-STATIC, SCORES, INDEX = "static", "proof.json", "index"
+# Beside the run of the static embeddings in the same folder.
+CLUSTERNS, SCORES, INDEX = "clusterns", "proof.json", "index"
 EARLIER = "simcse"  # what earlier versions trained
 
 
@@ -26,7 +26,7 @@ def check_folder(output: Path, overwrite: bool) -> None:
         raise UserError(f"{output} holds a run that is not a quickstart. Name another folder.")
     if not overwrite:
         raise UserError(f"{output} holds a quickstart. Add --overwrite to replace it.")
-    for path in (output, output / STATIC, output / EARLIER):
+    for path in (output, output / CLUSTERNS, output / EARLIER):
         for entry in path.iterdir() if path.is_dir() else ():
             if not _is_own(entry):
                 raise UserError(
@@ -50,7 +50,7 @@ def remove_earlier(output: Path) -> None:
 def _is_own(entry: Path) -> bool:
     """Whether a quickstart may have made this entry of its folder, or of the run inside it."""
     names = {each.name for each in RunFolder(entry.parent).entries} | {
-        STATIC,
+        CLUSTERNS,
         EARLIER,
         SCORES,
         INDEX,

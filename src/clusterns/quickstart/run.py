@@ -18,7 +18,7 @@ from clusterns.encoder.locate import resolve_base
 from clusterns.evaluation.validators import HalvesEvaluator
 from clusterns.files import write_json
 from clusterns.quickstart.benchmark import MEASURES, TOP, DocstringBenchmark
-from clusterns.quickstart.folder import INDEX, RECIPE, SCORES, STATIC
+from clusterns.quickstart.folder import CLUSTERNS, INDEX, RECIPE, SCORES
 from clusterns.reports.page import report_after
 from clusterns.tables import Table
 from clusterns.training.folder import RunFolder
@@ -43,10 +43,10 @@ SHOWN_QUESTIONS = (
 def quickstart(
     output: Path, changes: Mapping[str, Any] | None = None, *, report: bool = True
 ) -> dict[str, dict[str, float]]:
-    """Train ClusterNS and static embeddings on docstrings, compare both with the base, index for search.
+    """Train static embeddings and ClusterNS on docstrings, compare both with the base, index for search.
 
     Args:
-        output: run folder of ClusterNS; that of the static embeddings is inside it.
+        output: run folder of the static embeddings; that of ClusterNS is inside it.
         changes: settings of ClusterNS that differ from the recipe.
         report: whether to write one about both runs.
     """
@@ -59,8 +59,8 @@ def quickstart(
     rows, heldout = split_heldout(text.corpus.dataset, recipe.heldout, recipe.seed)
     facts = {"fingerprint": text.corpus.fingerprint, "docstrings": text.report.as_dict()}
 
-    folders = {"ClusterNS": RunFolder(output), "static": RunFolder(output / STATIC)}
-    for (name, folder), settings in zip(folders.items(), (recipe, static), strict=True):
+    folders = {"static": RunFolder(output), "ClusterNS": RunFolder(output / CLUSTERNS)}
+    for (name, folder), settings in zip(folders.items(), (static, recipe), strict=True):
         log(f"Training {name}")
         train(
             settings, rows, HalvesEvaluator(heldout), folder, corpus=facts, quiet=not shows_status()
@@ -78,7 +78,7 @@ def quickstart(
     log("Embedding all documented objects for search")
     index = Index.build(
         output / INDEX, models["static"], text.objects["summary"], text.objects["name"],
-        model_name=str(output / STATIC),
+        model_name=str(output),
     )  # fmt: skip
     found = answered(index, models["static"], benchmark)
     scores["static"]["queries_with_words"] = found
