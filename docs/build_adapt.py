@@ -1,4 +1,4 @@
-"""Numbers of docs/adapt.md: what adapting does, and what a user would do instead."""
+"""Numbers of docs/adapt.md and docs/adapt-study.md: what adapting does, and what a user would do instead."""
 
 from __future__ import annotations
 
