@@ -18,9 +18,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import typer
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from scipy.stats import spearmanr
+from typer.main import get_command
 
 from build_adapt import (
     FIRST,
@@ -35,6 +37,7 @@ from build_adapt import (
     shares,
 )
 from clusterns.adaptation.settings import documented_fields
+from clusterns.cli import app
 from clusterns.evaluation.catalog import EvaluationData
 from clusterns.evaluation.compare import difference_table, find_differences, gold_scores
 from clusterns.evaluation.plots import alignment_uniformity_points, plot_alignment_uniformity
@@ -161,6 +164,39 @@ def default(value: object) -> str:
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
+EVERYWHERE = ("quiet", "verbose")  # options of every command
+
+
+def commands() -> dict[str, Any]:
+    """Every command with its help and its options, in the order of `clusterns --help`."""
+    program: Any = get_command(app)
+    context = typer.Context(program)
+    found: dict[str, Any] = {}
+    for name in program.list_commands(context):
+        command = program.get_command(context, name)
+        if not hasattr(command, "list_commands"):
+            found[name] = command
+            continue
+        inner = typer.Context(command)
+        for each in command.list_commands(inner):
+            if not command.get_command(inner, each).hidden:
+                found[f"{name} {each}"] = command.get_command(inner, each)
+    return {
+        "commands": {
+            name: {
+                "help": command.help,
+                "arguments": [p for p in command.params if p.param_type_name == "argument"],
+                "options": [
+                    p
+                    for p in command.params
+                    if p.param_type_name == "option" and p.name not in EVERYWHERE
+                ],
+            }
+            for name, command in found.items()
+        }
+    }
+
+
 def reference() -> dict[str, Any]:
     """The reference models on all suites; draws their alignment and uniformity, too."""
     folder = RESULTS / "reference"
@@ -193,11 +229,11 @@ NUMBERS: dict[str, Callable[[], dict[str, Any]]] = {
     "adapt": lambda: adaptations(FIRST), "second": lambda: adaptations(SECOND),
     "candidates": candidates, "rivals": rivals, "guarded": guarded, "search": search,
     "tracking": tracking, "memory": memory,
-    "estimate": estimate, "settings": settings, "reference": reference,
+    "estimate": estimate, "settings": settings, "commands": commands, "reference": reference,
     "retrieval": retrieval,
 }  # fmt: skip
 PAGES = {
-    "settings": "docs/settings.md", "reference": "results/reference/README.md",
+    "settings": "docs/settings.md", "commands": "docs/commands.md", "reference": "results/reference/README.md",
     "retrieval": "results/retrieval/README.md",
 }  # fmt: skip
 
@@ -211,10 +247,26 @@ def render(name: str) -> str:
     environment.filters |= {
         "spread": spread, "change": change, "paired_change": paired_change, "string_g": lambda value: f"{value:g}",
         "oneline": lambda text: " ".join((text or "").split()), "shell": shlex.join,
+        "pipe": lambda text: text.replace("|", "\\|"),
+        "examples": examples, "shown_default": shown_default,
         "versions": lambda all_: ", ".join(f"{n} {all_[n]}" for n in ("torch", "sentence-transformers")),
     }  # fmt: skip
     environment.globals |= {"budgets": BUDGETS}
     return environment.get_template(f"{name}.md.jinja").render(NUMBERS[name]()).rstrip()
+
+
+def examples(text: str) -> str:
+    """Help as Markdown: the commands that it shows become code."""
+    return re.sub(
+        r"(?m)^(?:(.*?:) +)?((?:clusterns|pip|hf) [^`\n]*)$", r"\1\n\n    \2", text
+    ).replace("\n\n\n", "\n")
+
+
+def shown_default(option: Any) -> str:
+    value = option.default
+    if not option.show_default or value is None or isinstance(value, bool):
+        return ""
+    return f" Default: `{value}`."
 
 
 def spread(values: Mapping[int, float]) -> str:
