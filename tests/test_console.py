@@ -31,43 +31,26 @@ def test_steering_characters_are_replaced_one_by_one() -> None:
     assert printable("tab\tand\nline, é, שלום, 汉") == "tab\tand\nline, é, שלום, 汉"
 
 
-def test_nothing_that_is_printed_steers_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    log(EVIL)
-    log_error(EVIL)
+def test_nothing_that_is_printed_steers_the_terminal_or_is_markup(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = f"{EVIL} [cls] :smile: [/old]"
+    log(text)
+    log_error(text)
     for console in (status, stdout):
-        console.print(EVIL)
-        console.print(Text(EVIL))
-        Table(EVIL, [EVIL], [(EVIL, [1.0]), ("b", [EVIL])], notes=[EVIL]).show(console)
-        rich = RichTable(EVIL, title=EVIL)
-        rich.add_row(EVIL)
+        console.print(text)
+        console.print(Text(text))
+        Table(text, [text], [(text, [1.0]), ("b", [text])], notes=[text]).show(console)
+        rich = RichTable(text, title=text)
+        rich.add_row(text)
         console.print(rich)
     for output in capsys.readouterr():
-        assert "[2J" in output
+        assert "\ufffd[2J" in output
         assert not [character for character in output if ord(character) < 32 and character != "\n"]
         assert "\x9b" not in output
-
-
-def test_a_replaced_character_costs_no_other(capsys: pytest.CaptureFixture[str]) -> None:
-    rich = RichTable("\x1b[31m[cls]")
-    rich.add_row("x")
-    stdout.print(rich)
-    Table("", ["\x1b[31m[set]"], [("\x1b[31m[row]", [1.0])]).show(stdout)
-    shown = capsys.readouterr().out
-    for name in ("cls", "set", "row"):
-        assert f"\ufffd[31m[{name}]" in shown
-
-
-def test_text_is_never_markup(capsys: pytest.CaptureFixture[str]) -> None:
-    log("bert [cls] :smile:")
-    log_error("[/old]")
-    rich = RichTable("bert [cls]")
-    rich.add_row("[/old]")
-    stdout.print(rich)
-    found = capsys.readouterr()
-    assert "bert [cls] :smile:\n" in found.err
-    assert "[/old]" in found.err
-    assert "bert [cls]" in found.out
-    assert "[/old]" in found.out
+        # A replaced character costs no other: tables are wide enough.
+        words = " ".join(output.split())
+        assert words.count("c [cls] :smile: [/old]") >= 8
 
 
 def test_json_is_plain_ascii_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
@@ -85,31 +68,28 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize(
-    ("stream", "quiet", "shown", "seen"),
+    ("stream", "quiet", "shown"),
     [
-        (Terminal, False, True, True),
-        (Terminal, True, True, False),
-        (Terminal, False, False, False),
-        (io.StringIO, False, True, False),
+        (Terminal, False, True),
+        (Terminal, True, True),
+        (Terminal, False, False),
+        (io.StringIO, False, True),
     ],
 )
 def test_bars_are_drawn_on_a_terminal_where_they_are_wanted(
-    stream: type[io.StringIO], quiet: bool, shown: bool, seen: bool, monkeypatch: pytest.MonkeyPatch
+    stream: type[io.StringIO], quiet: bool, shown: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sys, "stderr", stream())
+    written = stream()
+    monkeypatch.setattr(sys, "stderr", written)
     with silenced(quiet):
         assert list(bar(range(3), desc="Counting", shown=shown)) == [0, 1, 2]
-    assert ("Counting" in sys.stderr.getvalue()) == seen  # type: ignore[attr-defined]
+    assert ("Counting" in written.getvalue()) == (stream is Terminal and shown and not quiet)
 
 
 def test_every_bar_is_drawn_here() -> None:
     source = Path(__file__).parents[1] / "src" / "clusterns"
-    importing = {
-        path.relative_to(source).as_posix()
-        for path in source.rglob("*.py")
-        if any(line.split()[:1] == ["from"] and line.split()[1].startswith("tqdm")
-               for line in path.read_text("utf-8").splitlines() if len(line.split()) > 1)
-    }  # fmt: skip
+    lines = {path: path.read_text("utf-8").splitlines() for path in source.rglob("*.py")}
+    importing = {path.name for path, of in lines.items() if any("from tqdm" in line for line in of)}
     assert importing == {"console.py"}
 
 
@@ -130,9 +110,6 @@ def test_without_a_terminal_progress_is_a_line_now_and_then(
     assert all(line.isprintable() for line in lines)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(5, "5 s"), (89, "89 s"), (600, "10 min"), (4380, "73 min"), (7260, "2 h 01 min")],
-)
-def test_durations_are_short(seconds: float, words: str) -> None:
-    assert duration(seconds) == words
+def test_durations_are_short() -> None:
+    words = {5: "5 s", 89: "89 s", 600: "10 min", 4380: "73 min", 7260: "2 h 01 min"}
+    assert {seconds: duration(seconds) for seconds in words} == words

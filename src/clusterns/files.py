@@ -22,18 +22,10 @@ from safetensors import SafetensorError
 
 from clusterns.errors import UserError
 
-_WRITE_ERRORS = (
-    errno.ENOSPC,
-    errno.EROFS,
-    errno.EACCES,
-    errno.EPERM,
-    errno.EDQUOT,
-    errno.EFBIG,
-    errno.EIO,
-    errno.ENOTDIR,
-    errno.EEXIST,
-    errno.ENAMETOOLONG,
-)
+_WRITE_ERRORS = [
+    getattr(errno, name)
+    for name in "ENOSPC EROFS EACCES EPERM EDQUOT EFBIG EIO ENOTDIR EEXIST ENAMETOOLONG".split()
+]
 # The lock of a folder that is never replaced, see `clusterns.locks`.
 LOCK_INSIDE = ".lock"
 _COMPLETE = ".content.complete"  # in a folder that is being filled
@@ -95,8 +87,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         temporary.mkdir(parents=True)
         try:
             yield temporary
-            for each in (*temporary.rglob("*"), temporary):
-                flush(each)
+            _flush_all(temporary)
             if fill:
                 temporary.rename(path / _COMPLETE)
             else:
@@ -112,8 +103,7 @@ def replace_folder(path: Path, new: Path) -> None:
     """Replace the folder ``path``, as a whole, by the finished folder ``new`` beside it."""
     path = path.resolve()
     with wrap_os_errors(path):
-        for each in (*new.rglob("*"), new):
-            flush(each)
+        _flush_all(new)
         _swap(new.resolve(), path)
         recover_folder(path)
         flush(path.parent)
@@ -163,6 +153,11 @@ def is_empty(folder: Path) -> bool:
     return all(entry.name == LOCK_INSIDE or is_partial(entry) for entry in folder.iterdir())
 
 
+def _flush_all(folder: Path) -> None:
+    for each in (*folder.rglob("*"), folder):
+        flush(each)
+
+
 def flush(path: Path) -> None:
     """Wait until a file, or the list of entries of a folder, is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
@@ -194,12 +189,10 @@ def _reason(error: Exception) -> str | None:
         return error.strerror if error.errno in _WRITE_ERRORS else None
     # safetensors and PyTorch raise errors of their own, with the cause as text.
     text = str(error)
-    for number in _WRITE_ERRORS:
-        if os.strerror(number) in text:
-            return os.strerror(number)
-    return (
+    unknown = (
         "the disk is full or the file cannot be written" if "PytorchStreamWriter" in text else None
     )
+    return next((reason for reason in map(os.strerror, _WRITE_ERRORS) if reason in text), unknown)
 
 
 def write_json(path: Path, value: Any, *, durable: bool = False) -> None:

@@ -6,7 +6,7 @@ import errno
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -57,13 +57,12 @@ def is_free(folder: Path) -> bool:
         return True
     lock = FileLock(file, thread_local=False, fallback_to_soft=False)
     try:
-        lock.acquire(timeout=0)
+        with lock.acquire(timeout=0):
+            return True
     except Timeout:
         return False
     except OSError as error:
         return error.errno in _NO_LOCKS
-    lock.release()
-    return True
 
 
 def lock_file(folder: Path) -> Path:
@@ -79,22 +78,17 @@ def lock_file(folder: Path) -> Path:
 
 
 def _acquire(lock: FileLock, folder: Path, file: Path, wait: float) -> None:
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        log(f"{folder} is in use by {_holder(file)}. Waiting up to {wait:.0f} s.")
+    holder = "another process"
+    for seconds in (0, wait):
         try:
-            lock.acquire(timeout=wait)
+            lock.acquire(timeout=seconds)
+            file.write_text(f"process {os.getpid()} on {socket.gethostname()}\n", "utf-8")
+            return
         except Timeout:
-            raise UserError(
-                f"{folder} is in use by {_holder(file)}. Wait for it to end, stop it, or choose "
-                "another folder."
-            ) from None
-    file.write_text(f"process {os.getpid()} on {socket.gethostname()}\n", "utf-8")
-
-
-def _holder(file: Path) -> str:
-    try:
-        return file.read_text("utf-8").strip() or "another process"
-    except OSError:
-        return "another process"
+            with suppress(OSError):
+                holder = file.read_text("utf-8").strip() or holder
+            if seconds == 0 < wait:
+                log(f"{folder} is in use by {holder}. Waiting up to {wait:.0f} s.")
+    raise UserError(
+        f"{folder} is in use by {holder}. Wait for it to end, stop it, or choose another folder."
+    )

@@ -29,15 +29,12 @@ def reason(text: str | None, **settings: int) -> str:
         ("line\u2028separator\x85here", "line separator here"),
         ("zero\u200bwidth soft\u00adhyphen \ufeffmark", "zerowidth softhyphen mark"),
         ("bell\x07 in the middle of a line", "bell in the middle of a line"),
-        (
-            "می\u200cخواهم family 👨\u200d👩",
-            "می\u200cخواهم family 👨\u200d👩",
-        ),  # joiners carry meaning
-        ("e\u0301te\u0301 stays decomposed", "e\u0301te\u0301 stays decomposed"),
+        ("می\u200cخواهم family 👨\u200d👩", None),  # joiners carry meaning
+        ("e\u0301te\u0301 stays decomposed", None),
     ],
 )
-def test_blanks_and_control_characters_are_normalised(raw: str, expected: str) -> None:
-    assert cleaned(raw) == [expected]
+def test_blanks_and_control_characters_are_normalised(raw: str, expected: str | None) -> None:
+    assert cleaned(raw) == [expected or raw]
 
 
 @pytest.mark.parametrize(
@@ -77,12 +74,6 @@ def test_counts_add_up_and_order_is_kept() -> None:
     assert counts == {"read": 7, "empty": 1, "too_short": 1, "not_text": 1, "too_long": 1}
 
 
-def test_a_batch_of_nothing() -> None:
-    kept, _, counts = clean(pa.array([], pa.string()))
-    assert len(kept) == 0
-    assert counts["read"] == 0
-
-
 def test_the_rules_agree_with_plain_python_on_real_text(shared_data: Path) -> None:
     lines = (shared_data / "wiki" / "wiki1m_head.txt").read_text("utf-8").split("\n")
     invisible = dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff"))
@@ -107,14 +98,10 @@ def test_agrees_with_a_set() -> None:
 
 def test_the_first_of_equal_texts_is_the_new_one() -> None:
     seen = SeenTexts()
-    assert seen.add(pa.array(["b", "a", "b", "é", "a"])).tolist() == [
-        True,
-        True,
-        False,
-        True,
-        False,
-    ]
+    new = seen.add(pa.array(["b", "a", "b", "é", "a"])).tolist()
+    assert new == [True, True, False, True, False]
     assert seen.add(pa.array(["é", "c"])).tolist() == [False, True]
+    assert seen.add(pa.array([], pa.string())).tolist() == []
 
 
 def test_eight_bytes_a_text_in_few_runs() -> None:

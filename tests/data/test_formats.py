@@ -10,27 +10,21 @@ import pytest
 
 from clusterns.data import lines
 from clusterns.data.columns import Columns
-from clusterns.data.formats import read_file
+from clusterns.data.sources import FileSource
 from clusterns.errors import UserError
 
 
+def rows_of(path: Path, columns: Columns) -> list[dict[str, str | None]]:
+    batches = FileSource(path).rows(columns, lambda _: None)
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
 def read(path: Path, column: str | None = None) -> list[str | None]:
-    with path.open("rb") as raw:
-        return [
-            text
-            for rows in read_file(path, raw, Columns(column))
-            for text in rows.column("text").to_pylist()
-        ]
+    return [row["text"] for row in rows_of(path, Columns(column))]
 
 
 def read_ids(path: Path, column: str | None, id_column: str) -> list[tuple[str | None, str | None]]:
-    with path.open("rb") as raw:
-        rows = [
-            row
-            for batch in read_file(path, raw, Columns(column, id_column))
-            for row in batch.to_pylist()
-        ]
-    return [(row["id"], row["text"]) for row in rows]
+    return [(row["id"], row["text"]) for row in rows_of(path, Columns(column, id_column))]
 
 
 def made(folder: Path, name: str, content: str) -> Path:
@@ -75,11 +69,10 @@ def test_a_json_file_may_hold_an_array(
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ('[\n{"text": "a"},\n{"text" "b"}]', r"line 3: an item of the array is not JSON"),
-        ('[{"text": "a"},\n\n{"text": "b"', "line 3: an item of the array is not JSON"),
-        ('[{"text": "a"}\n{"text": "b"}]', "an item of the array is not JSON"),
-        ('[{"text": "a"},\n3]', "line 2 is not a JSON object"),
-        ('[\n{"text": "a"},\n{"txt": "b"}]', "line 3 has no column 'text'"),
+        ('[\n{"text": "a"},\n{"text" "b"}]', r"a.json is not JSON \(.*line 3 column 9"),
+        ('[{"text": "a"},\n\n{"text": "b"', r"a.json is not JSON \(.*line 3"),
+        ('[{"text": "a"},\n3]', "item 2 is not a JSON object"),
+        ('[\n{"text": "a"},\n{"txt": "b"}]', "item 2 has no column 'text'"),
     ],
 )
 def test_a_broken_array(tmp_path: Path, content: str, message: str) -> None:
@@ -142,8 +135,7 @@ def test_broken_csv(tmp_path: Path, content: str, column: str | None, message: s
 def test_long_tables_come_in_batches(tmp_path: Path) -> None:
     rows = [f"row {number} " + "x" * 1000 for number in range(5000)]
     path = made(tmp_path, "a.csv", "text\n" + "\n".join(rows))
-    with path.open("rb") as raw:
-        batches = list(read_file(path, raw, Columns()))
+    batches = list(FileSource(path).rows(Columns(), lambda _: None))
     assert len(batches) > 3
     assert [row["text"] for batch in batches for row in batch.to_pylist()] == rows
     assert all(batch.column("id").null_count == batch.num_rows for batch in batches)

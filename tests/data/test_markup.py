@@ -21,7 +21,7 @@ def read(text: str, name: str = "a.md") -> list[str]:
 @pytest.mark.parametrize(
     ("text", "plain"),
     [
-        ("No markup: 2*3*4, snake_case_name, a < b, R&D.", None),
+        ("No markup: 2 * 3 * 4, snake_case_name, a < b, R&D.", None),
         ("# A *title* {#anchor}", "# A title"),
         ("**Bold**, *light*, _light_, __bold__, ***both*** and ~~gone~~.",
          "Bold, light, light, bold, both and gone."),
@@ -44,10 +44,11 @@ def read(text: str, name: str = "a.md") -> list[str]:
         ("> [!NOTE]", ""),
         ("::: warning", ""),
         ("array[i][j] of [1, 2]", None),
+        ("See [the guide].\n\n[the guide]: x.md", "See the guide.\n\n"),
     ],
 )  # fmt: skip
 def test_markup_within_a_line_of_markdown(text: str, plain: str | None) -> None:
-    assert read(text) == [text if plain is None else plain]
+    assert "\n".join(read(text)) == (text if plain is None else plain)
 
 
 @pytest.mark.parametrize(
@@ -58,6 +59,7 @@ def test_markup_within_a_line_of_markdown(text: str, plain: str | None) -> None:
         ("```python\nif x:\n\n    y()\n```", "a.md"),
         ("~~~~\n```\n~~~\n~~~~", "a.md"),
         ("- ```\n  code\n  ```", "a.md"),
+        ("    indented code", "a.md"),
         ("<!-- A comment\n\n```\n-->", "a.md"),
         ("<style>\np { color: red }\n\n</style>", "a.md"),
         ("{% highlight python %}\nx = 1\n{% endhighlight %}", "a.md"),
@@ -82,14 +84,14 @@ def test_what_is_no_prose_leaves_empty_lines(dropped: str, name: str) -> None:
 
 
 def test_a_rule_at_the_top_is_no_front_matter() -> None:
-    assert read("---\nProse\n---\n") == ["---", "Prose", "---"]
+    assert read("---\nProse\n---\n") == ["", "## Prose", ""]
 
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
 def test_markup_over_several_lines(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lines, "BLOCK", size)
     assert read("With [the\nguide](\nx.md) and\n**bold\nwords**.") == [
-        "With the", "guide", "and", "bold", "words.",
+        "With the", "guide and", "bold", "words.", "",
     ]  # fmt: skip
     page = "<p>A &lt; B\n\nand <b>so\non</b>.</p><p>C</p>\n<h2>\nD &amp;\nE</h2>last"
     assert read(page, "a.html") == [
@@ -153,13 +155,21 @@ def test_headings_and_lines_of_passages_in_a_folder(tmp_path: Path) -> None:
 
 
 def test_a_corpus_of_a_folder_of_markdown(tmp_path: Path) -> None:
+    """Without marks, and with all lines of a paragraph joined, whatever their length."""
     folder = tmp_path / "notes"
     folder.mkdir()
     (folder / "a.md").write_text(
-        "---\ntitle: this is dropped\n---\n\nThe **first** has four words.\n"
+        "---\ntitle: this is dropped\n---\n\n## The **first** has five words\n\n- A list item is\n"
+        "  joined to a whole.\n- And\n  another one follows it here. It ends here.\n"
     )
     (folder / "b.md").write_text("```\nthis is code too\n```\nThe second has words, [too](b.md).\n")
-    corpus = prepare_corpus([str(folder)], cache=tmp_path / "cache", progress=False)
-    assert corpus.dataset["text"][:] == [
-        "The first has four words.", "The second has words, too.",
+    corpus = prepare_corpus(
+        [str(folder)], cache=tmp_path / "cache", progress=False, split_sentences=True
+    )
+    expected = [
+        "The first has five words", "A list item is joined to a whole.",
+        "And another one follows it here.", "It ends here.", "The second has words, too.",
     ]  # fmt: skip
+    assert corpus.dataset["text"][:] == expected
+    batches = located_rows(find_sources([str(folder)]), Columns(), unit="sentence")
+    assert [row["text"] for batch in batches for row in batch.to_pylist()] == expected

@@ -1,9 +1,7 @@
 from __future__ import annotations
 
-import pyarrow as pa
 import pytest
 
-from clusterns.data.corpus import split_all
 from clusterns.data.sentences import Wrapping, split_sentences, unwrap
 
 
@@ -50,13 +48,6 @@ def test_an_empty_line_ends_a_sentence_and_a_line_break_does_not() -> None:
         "It is\nwrapped.",
         "Yes.",
     ]
-
-
-def test_rows_become_more_rows_and_empty_ones_stay_to_be_counted() -> None:
-    rows = pa.array(["One is. Two are.", "", None, "Three"])
-    sentences, split_from = split_all(rows)
-    assert sentences.to_pylist() == ["One is.", "Two are.", "", "", "Three"]
-    assert split_from.tolist() == [0, 0, 1, 2, 3]
 
 
 def test_nothing_is_lost() -> None:

@@ -22,10 +22,7 @@ from clusterns.data.sources import (
 )
 from clusterns.errors import UserError
 
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path_factory.mktemp("cache")))
+pytestmark = pytest.mark.usefixtures("cache")
 
 
 @pytest.fixture
@@ -37,22 +34,20 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def paths(*names: Path) -> list[Path]:
+    found = find_sources([str(name) for name in names])
+    return [source.path for source in found if isinstance(source, FileSource)]
+
+
 def test_a_folder_stands_for_its_data_files(folder: Path) -> None:
-    paths = [
-        source.path for source in find_sources([str(folder)]) if isinstance(source, FileSource)
-    ]
-    assert paths == [folder / "a.jsonl.gz", folder / "b.txt", folder / "deep" / "c.csv"]
-
-
-def test_a_folder_of_markup(tmp_path: Path) -> None:
-    for name in ("README.md", "a.rst", "b.html", "c.txt"):
-        (tmp_path / name).write_text("text\n")
-    paths = [
-        source.path.name
-        for source in find_sources([str(tmp_path)])
-        if isinstance(source, FileSource)
-    ]
-    assert paths == ["README.md", "a.rst", "b.html", "c.txt"]
+    assert paths(folder) == [folder / name for name in ("a.jsonl.gz", "b.txt", "deep/c.csv")]
+    assert paths(folder / "b.txt", folder / "README.md") == [folder / "b.txt", folder / "README.md"]
+    for name in ("a.jsonl.gz", "b.txt", "deep/c.csv"):
+        (folder / name).rename(folder / "notes.png")
+    (folder / "README.md").rename(folder / "README.MD")
+    assert paths(folder) == [folder / "README.MD"]  # alone, or among other markup, it is text
+    (folder / "a.rst").write_text("text\n")
+    assert paths(folder) == [folder / "README.MD", folder / "a.rst"]
 
 
 def test_only_new_kinds_of_text_have_a_new_identity(tmp_path: Path) -> None:
@@ -62,11 +57,6 @@ def test_only_new_kinds_of_text_have_a_new_identity(tmp_path: Path) -> None:
         (tmp_path / name).write_text("text")
     new = {name: FileSource(tmp_path / name).identity() for name in old}
     assert {name for name in old if new[name] == old[name]} == {"a.txt", "a", "a.log"}
-
-
-def test_files_keep_their_order(folder: Path) -> None:
-    names = [str(folder / "b.txt"), str(folder / "README.md")]
-    assert find_sources(names) == [FileSource(Path(name)) for name in names]
 
 
 @pytest.mark.parametrize(
@@ -83,21 +73,23 @@ def test_what_is_not_there(name: str, message: str) -> None:
         find_sources([name])
 
 
-def test_no_source_at_all() -> None:
+def test_what_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError, match="name at least one"):
         find_sources([])
-
-
-def test_a_folder_without_data(tmp_path: Path) -> None:
     (tmp_path / "notes.png").write_text("text")
     with pytest.raises(UserError, match="holds no text"):
         find_sources([str(tmp_path)])
-
-
-def test_a_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UserError, match="a pipe must be saved first"):
         find_sources([str(tmp_path / "pipe")])
+    (tmp_path / "a.txt").write_text("text\n")
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(UserError, match=r"cannot read .*a.txt: Permission denied"):
+        check_sources([str(tmp_path / "a.txt")])
 
 
 def test_identity_is_content_and_kind(tmp_path: Path) -> None:
@@ -123,18 +115,19 @@ class FakeHub:
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
+    ("name", "config", "split"),
     [
-        ("owner/name", HubSource("owner/name", None, "train", "abc123")),
-        ("owner/name:en", HubSource("owner/name", "en", "train", "abc123")),
-        ("owner/name:en:test", HubSource("owner/name", "en", "test", "abc123")),
-        ("owner/name::test", HubSource("owner/name", None, "test", "abc123")),
+        ("owner/name", None, "train"),
+        ("owner/name:en", "en", "train"),
+        ("owner/name:en:test", "en", "test"),
+        ("owner/name::test", None, "test"),
     ],
 )
-def test_hub_names(name: str, expected: HubSource, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hub_names(
+    name: str, config: str | None, split: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(huggingface_hub, "HfApi", FakeHub)
-    assert find_sources([name]) == [expected]
-    assert "abc123" in expected.identity()
+    assert find_sources([name]) == [HubSource("owner/name", config, split, "abc123")]
 
 
 def test_a_cached_hub_dataset_is_read_without_a_network(
@@ -163,10 +156,6 @@ def test_a_prepared_hub_dataset_needs_no_network(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(FakeHub, "known", "")
     (offline,) = find_sources(["owner/name"])
     assert offline.identity() == online.identity()
-
-
-def test_a_hub_dataset_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(huggingface_hub, "HfApi", FakeHub)
     with pytest.raises(
         UserError, match=r"no file or folder my/texts, and the Hub.*no network here"
     ):
@@ -180,28 +169,24 @@ def test_a_dataset_streams_through_the_datasets_library(tmp_path: Path) -> None:
     pq.write_table(pa.table({"n": [1], "sentence": ["other split"]}), tmp_path / "test.parquet")
     read: list[int] = []
 
-    def batches(
-        split: str = "train", column: str | None = None
-    ) -> Iterator[list[dict[str, str | None]]]:
+    def batches(split: str = "train", *columns: str) -> Iterator[list[dict[str, str | None]]]:
         source = HubSource(str(tmp_path), split=split)
-        return (batch.to_pylist() for batch in source.rows(Columns(column), read.append))
+        return (batch.to_pylist() for batch in source.rows(Columns(*columns), read.append))
 
     found = list(batches())
     assert [row["text"] for batch in found for row in batch] == texts
     assert len(found) > 1
     assert sum(read) > 0
     assert next(batches("test", "sentence")) == [{"text": "other split", "id": None}]
-    with pytest.raises(UserError, match=r"cannot read the dataset .*dev"):
-        next(batches("dev"))
-    with pytest.raises(UserError, match="no column 'text'"):
-        next(batches(column="text"))
-    with pytest.raises(UserError, match="column 'n' holds int64"):
-        next(batches(column="n"))
-    rows = next(HubSource(str(tmp_path)).rows(Columns("sentence", "n"), read.append))
-    assert rows.slice(0, 2).to_pylist() == [
-        {"text": "row 0", "id": "0"},
-        {"text": "row 1", "id": "1"},
-    ]
+    first, second, *_ = next(batches("train", "sentence", "n"))
+    assert (first, second) == ({"text": "row 0", "id": "0"}, {"text": "row 1", "id": "1"})
+    for arguments, message in (
+        (("dev",), r"cannot read the dataset .*dev"),
+        (("train", "text"), "no column 'text'"),
+        (("train", "n"), "column 'n' holds int64"),
+    ):
+        with pytest.raises(UserError, match=message):
+            next(batches(*arguments))
 
 
 def test_a_refusal_imports_nothing_heavy(tmp_path: Path) -> None:
@@ -254,14 +239,3 @@ def test_what_is_read_of_tables_is_told(tmp_path: Path) -> None:
         f"{tmp_path / 'a.csv'} and 1 more: the first line is the header; text is column 2 'text'.",
         f"{tmp_path / 'd.jsonl'} and 1 more: text is 'body'.",
     ]
-
-
-def test_a_file_that_may_not_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "a.txt").write_text("text\n")
-
-    def refuse(*_: object) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(Path, "open", refuse)
-    with pytest.raises(UserError, match=r"cannot read .*a.txt: Permission denied"):
-        check_sources([str(tmp_path / "a.txt")])

@@ -228,7 +228,7 @@ def read_text(settings: AnySettings, reading: Mapping[str, Any]) -> Text:
     about = {
         "reading": dict(reading),
         "fingerprint": " ".join(each.fingerprint for each in (corpus, *others)),
-        "counts": corpus.report.as_dict(),
+        "counts": asdict(corpus.report),
         "training": len(rows),
         "heldout": len(heldout),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -187,7 +187,7 @@ class Plan:
         return rows, heldout, {
             "reading": self.reading,
             "fingerprint": text.fingerprint,
-            "counts": text.report.as_dict(),
+            "counts": asdict(text.report),
             "training": len(rows),
             "heldout": len(heldout),
         }  # fmt: skip

@@ -31,7 +31,7 @@ search = function(SearchRequest)         # search(model, query, *, top=10, ..., 
 ```
 
 Then name ``search`` in ``clusterns.cli.COMMANDS`` (a group calls :func:`add_command` for its ``app``), and
-the function in ``clusterns/__init__.py`` and ``docs/python.md``. A command without options of its own
+the function in ``clusterns/__init__.pyi`` and ``docs/python.md``. A command without options of its own
 defines ``show`` on the request. Override ``execute`` to exit with another code: ``raise
 typer.Exit(130)``. Every command has ``--quiet`` and ``--verbose``, and ``run`` needs neither: status
 and bars are silenced around it, and the libraries too on the command line. Inside a request, wrap

@@ -7,28 +7,26 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from datasets import Dataset
-from numpy.typing import NDArray
 
 from clusterns.console import bar, log
 from clusterns.data.clean import MAX_CHARS, SeenTexts, clean
 from clusterns.data.columns import Columns
 from clusterns.data.documents import Documents
-from clusterns.data.formats import DOCUMENT
 from clusterns.data.sentences import split_sentences
 from clusterns.data.settings import MIN_WORDS
-from clusterns.data.sources import RULES, FileSource, HubSource, describe_columns, find_sources
+from clusterns.data.sources import FileSource, HubSource, describe_columns, find_sources
 from clusterns.errors import UserError
 from clusterns.files import atomic_file, cache_folder, read_json, write_json
 
 # Raise this number whenever the same file and settings would give another corpus.
 FORMAT_VERSION = 1
-SCHEMA = pa.schema([("text", pa.string())])
 
 
 @dataclass(frozen=True)
@@ -47,10 +45,6 @@ class CorpusReport:
     duplicates: int = 0
     kept: int = 0
     ragged: int = 0
-
-    def as_dict(self) -> dict[str, int]:
-        """Give the counts by name."""
-        return asdict(self)
 
     def summary(self) -> str:
         """Say it in one paragraph."""
@@ -103,14 +97,10 @@ def prepare_corpus(
     unwrap = split_sentences and document != "line"
     columns = Columns(column, document=document, unwrap=unwrap)
     found = find_sources(sources)
-    settings = {
-        "column": column,
-        "split_sentences": split_sentences,
-        "min_words": min_words,
-        "max_chars": max_chars,
-    }
-    if document is not None:
-        settings["document"] = document
+    settings: dict[str, Any] = {
+        "column": column, "split_sentences": split_sentences, "min_words": min_words,
+        "max_chars": max_chars, **({} if document is None else {"document": document}),
+    }  # fmt: skip
     if progress:
         for told in describe_columns(found, columns):
             log(told)
@@ -125,7 +115,7 @@ def prepare_corpus(
             if _fingerprint(found, columns, settings) != fingerprint:
                 raise UserError(f"{', '.join(sources)} changed while it was read; start again.")
             # The report comes first: where the corpus is, its report is.
-            write_json(_report_path(path), report.as_dict())
+            write_json(path.with_suffix(".json"), asdict(report))
         corpus = _load(path, fingerprint)
     if corpus is None:
         raise UserError(f"{path} cannot be read back: is the disk full or damaged?")
@@ -140,50 +130,47 @@ def _write(
     progress: bool,
 ) -> CorpusReport:
     counts: Counter[str] = Counter()
-    seen = SeenTexts()
+    seen, documents = SeenTexts(), Documents()
     sizes = [source.size for source in sources]
     total = None if None in sizes else sum(size or 0 for size in sizes)
-    schema = SCHEMA if columns.document is None else SCHEMA.append(DOCUMENT)
+    kinds = {"text": pa.string()} | ({"document": pa.int64()} if columns.document else {})
     with (
-        pa.ipc.new_stream(str(path), schema) as writer,
+        pa.ipc.new_stream(str(path), pa.schema(kinds)) as writer,
         bar(desc="Reading", total=total, unit="B", unit_scale=True, shown=progress) as shown,
     ):
-        documents = Documents()
         for source in sources:
             documents.next_source(isinstance(source, FileSource) and source.is_plain(columns))
             for rows in source.rows(columns, shown.update, counts):
-                texts = rows["text"]
-                others = [] if columns.document is None else [documents.of(rows["document"])]
+                batch = {"text": rows["text"]}
+                if columns.document:
+                    batch["document"] = documents.of(rows["document"])
                 if settings["split_sentences"]:
-                    texts, split_from = split_all(texts)
-                    others = [values.take(pa.array(split_from)) for values in others]
+                    # A row without a sentence stays one row, so that it is counted.
+                    split = [
+                        split_sentences(text or "") or [""] for text in rows["text"].to_pylist()
+                    ]
+                    origin = np.repeat(np.arange(len(split)), [len(parts) for parts in split])
+                    batch = {key: values.take(pa.array(origin)) for key, values in batch.items()}
+                    batch["text"] = pa.array(chain.from_iterable(split), pa.string())
                 texts, kept, dropped = clean(
-                    texts, min_words=settings["min_words"], max_chars=settings["max_chars"]
+                    batch["text"], min_words=settings["min_words"], max_chars=settings["max_chars"]
                 )
                 is_new = seen.add(texts)
-                new = [texts.filter(is_new), *(o.filter(kept).filter(is_new) for o in others)]
-                writer.write_batch(pa.record_batch(new, schema=schema))
+                kept[kept] = is_new
+                new = {key: values.filter(kept) for key, values in batch.items()}
+                new["text"] = texts.filter(is_new)
+                writer.write_batch(pa.record_batch(new))
                 counts += dropped
-                counts["duplicates"] += len(texts) - len(new[0])
-                counts["kept"] += len(new[0])
+                counts["duplicates"] += len(texts) - len(new["text"])
+                counts["kept"] += len(new["text"])
     counts["empty"] -= counts["ragged"]  # they came as rows without text
     return CorpusReport(**counts)
-
-
-def split_all(texts: pa.Array) -> tuple[pa.Array, NDArray[np.int64]]:
-    """Split every row into sentences; an empty row stays one empty row, so that it is counted.
-
-    Returns the sentences, and for each the row that it comes from.
-    """
-    split = [split_sentences(text or "") or [""] for text in texts.to_pylist()]
-    rows = np.repeat(np.arange(len(split)), [len(sentences) for sentences in split])
-    return pa.array([one for sentences in split for one in sentences], pa.string()), rows
 
 
 def _load(path: Path, fingerprint: str) -> Corpus | None:
     """Open a prepared corpus; None where there is none, or where a crash left half of one."""
     try:
-        report = CorpusReport(**read_json(_report_path(path)))
+        report = CorpusReport(**read_json(path.with_suffix(".json")))
         dataset = Dataset.from_file(str(path))
     except (OSError, ValueError, TypeError, pa.ArrowException):
         return None
@@ -194,12 +181,6 @@ def _fingerprint(
     sources: Sequence[FileSource | HubSource], columns: Columns, settings: dict[str, Any]
 ) -> str:
     content = [FORMAT_VERSION, settings, [source.identity() for source in sources]]
-    if any(isinstance(source, FileSource) and source.is_tabbed(columns) for source in sources):
-        content.append(RULES)  # those of .csv and .tsv are in their identity
-    if any(isinstance(source, FileSource) and source.is_wrapped(columns) for source in sources):
-        content.append("unwrapped")
+    files = [source for source in sources if isinstance(source, FileSource)]
+    content += sorted({source.reading(columns) for source in files} - {""}, key=str)
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
-
-
-def _report_path(path: Path) -> Path:
-    return path.with_suffix(".json")

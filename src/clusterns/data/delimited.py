@@ -69,7 +69,12 @@ class Delimited:
         if self._most == 1 and file_format(path) in TEXTS:
             roles = ", ".join(column.role for column in columns if column.asked or not column.only)
             raise UserError(f"{path} is plain text: it has no tabs, and so no column of {roles}.")
-        texts = _texts(filled, self._most)
+        texts = [  # the places in which not all cells are numbers
+            place
+            for place in range(self._most)
+            if not filled
+            or not all(_is_number(cells[place]) for cells in filled if len(cells) > place)
+        ]
         self._places = find_columns(
             path, self._names, texts, columns, numbered=True, header=self._header is not None
         )
@@ -89,33 +94,26 @@ class Delimited:
 
     def __iter__(self) -> Iterator[tuple[int, Cells | None]]:
         """Yield the number of each line with its cells; None for a blank or ragged one."""
-        rows = 0
+        rows, trouble = 0, ""
         for line, cells in chain(self._sample, self._lines):
             if cells is self._header:
                 continue
             rows += 1
-            if not cells:
-                yield line, None
-            elif len(cells) >= self._least and (
+            fits = len(cells) >= self._least and (
                 len(cells) <= self._most or _width(cells) <= self._most
-            ):
-                yield line, [cells[place] for place in self._places]
-            else:
-                self._count_ragged(line, cells, rows)
-                yield line, None
-        if 2 * self.ragged > rows:
-            raise UserError(self._first_ragged)
-
-    def _count_ragged(self, line: int, cells: Cells, rows: int) -> None:
-        self.ragged += 1
-        if self.ragged == 1:
-            needs = "lines above it have" if self._header is None else "the first line names"
-            self._first_ragged = (
-                f"{self._path}: line {line:,} has {len(cells)} cells, but {needs} {self._most} columns, "
-                "and so it is with more than half of the lines."
             )
-        if self.ragged > MANY and 2 * self.ragged > rows:
-            raise UserError(self._first_ragged)
+            if cells and not fits:
+                self.ragged += 1
+                needs = "lines above it have" if self._header is None else "the first line names"
+                trouble = trouble or (
+                    f"{self._path}: line {line:,} has {len(cells)} cells, but {needs} {self._most} "
+                    "columns, and so it is with more than half of the lines."
+                )
+                if self.ragged > MANY and 2 * self.ragged > rows:
+                    raise UserError(trouble)
+            yield line, [cells[place] for place in self._places] if cells and fits else None
+        if 2 * self.ragged > rows:
+            raise UserError(trouble)
 
 
 def _cells(path: Path, raw: BinaryIO) -> Iterator[tuple[int, Cells]]:
@@ -181,21 +179,9 @@ def _may_be_name(cell: str) -> bool:
     )
 
 
-def _texts(rows: Sequence[Cells], width: int) -> list[int]:
-    """The places in which not all cells are numbers."""
-    return [
-        place
-        for place in range(width)
-        if not rows or not all(_is_number(cells[place]) for cells in rows if len(cells) > place)
-    ]
-
-
 def _width(cells: Cells) -> int:
     """How many cells there are, without empty ones at the end."""
-    width = len(cells)
-    while width and not cells[width - 1]:
-        width -= 1
-    return width
+    return next((place for place in range(len(cells), 0, -1) if cells[place - 1]), 0)
 
 
 def _is_number(cell: str) -> bool:

@@ -19,11 +19,6 @@ class SourceFile:
     path: Path
     module: str
 
-    @property
-    def is_package(self) -> bool:
-        """Whether it is the ``__init__`` of a package."""
-        return self.path.stem == "__init__"
-
 
 @dataclass(frozen=True)
 class Documented:
@@ -43,12 +38,15 @@ def read_source(file: SourceFile) -> tuple[Names, list[Documented]] | None:
             tree = ast.parse(file.path.read_bytes())
     except (SyntaxError, ValueError, RecursionError, MemoryError, OSError):
         return None
-    found = []
-    if file.path.suffix == ".py":  # a stub has names only
-        for module, name, kind, docstring in _docstrings(tree, file):
-            if sentences := docstring_sentences(docstring):
-                found.append(Documented(module, name, kind, sentences))
-    return read_names(tree, file.module, file.is_package), found
+    docstrings = (
+        _docstrings(tree, file) if file.path.suffix == ".py" else ()
+    )  # a stub has names only
+    found = [
+        Documented(module, name, kind, sentences)
+        for module, name, kind, docstring in docstrings
+        if (sentences := docstring_sentences(docstring))
+    ]
+    return read_names(tree, file.module, file.path.stem == "__init__"), found
 
 
 def _docstrings(tree: ast.Module, file: SourceFile) -> Iterator[tuple[str, str, str, str]]:

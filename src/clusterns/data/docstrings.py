@@ -10,7 +10,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -51,10 +51,6 @@ class DocstringReport:
     objects: int
     held_out: int
     sentences: int
-
-    def as_dict(self) -> dict[str, int]:
-        """Give the counts by name."""
-        return asdict(self)
 
     def summary(self) -> str:
         """Say it in one paragraph."""

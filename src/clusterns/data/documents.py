@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -35,13 +35,11 @@ class LineDocuments:
 
     def of(self, lines: pa.Array) -> pa.Array:
         """Number the documents of the next lines of the file, from 0."""
-        steps = np.zeros(len(lines), dtype=np.int64)
         if self._kind == "paragraph":
-            blank = pc.equal(pc.utf8_length(pc.utf8_trim_whitespace(lines)), 0)
-            steps[blank.to_numpy(zero_copy_only=False)] = 1
-        elif self._kind == "line":
-            steps[:] = 1
-        numbers = self._number + np.cumsum(steps)
+            begins = pc.equal(pc.utf8_trim_whitespace(lines), "").to_numpy(zero_copy_only=False)
+        else:
+            begins = np.full(len(lines), self._kind == "line")
+        numbers = self._number + np.cumsum(begins, dtype=np.int64)
         self._number = int(numbers[-1])
         return pa.array(numbers)
 
@@ -121,15 +119,9 @@ def document_pairs(dataset: Dataset) -> Dataset:
             "has one sentence: set positives=crop."
         )
     pairs = Dataset.from_dict({"anchor": rows, "positive": partners})
-    return pairs.with_transform(_Read(dataset["text"]))
+    return pairs.with_transform(partial(_read, dataset["text"]))
 
 
-@dataclass(frozen=True)
-class _Read:
+def _read(texts: Sequence[str], rows: Mapping[str, Sequence[int]]) -> dict[str, list[str]]:
     """The texts that numbers stand for."""
-
-    texts: Sequence[str]
-
-    def __call__(self, rows: Mapping[str, Sequence[int]]) -> dict[str, list[str]]:
-        """Read some rows."""
-        return {name: select_texts(self.texts, numbers) for name, numbers in rows.items()}
+    return {name: select_texts(texts, numbers) for name, numbers in rows.items()}

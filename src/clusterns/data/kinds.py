@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from clusterns.data.columns import TEXT_DOCUMENTS, Columns
-
 HTML = (".html", ".htm")
 MARKUP = (".md", ".markdown", ".rst", *HTML)
 TEXTS = (".txt", *MARKUP)
@@ -29,14 +27,3 @@ def is_data_file(path: Path) -> bool:
 def is_light(path: Path) -> bool:
     """Tell whether a file can be looked into without importing anything heavy."""
     return file_format(path) != ".parquet" and path.suffix.lower() != ".zst"
-
-
-def is_plain(path: Path, columns: Columns) -> bool:
-    """Tell whether a file is read line by line: text of which no column is asked for."""
-    named = columns.document is not None and columns.document not in TEXT_DOCUMENTS
-    return (
-        file_format(path) in TEXTS
-        and columns[:2] == (None, None)
-        and not named
-        and not columns.keep
-    )

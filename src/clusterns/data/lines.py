@@ -20,21 +20,40 @@ BLOCK = 1 << 20
 LONGEST_LINE = 4_000_000
 
 
-def _unpacked(path: Path, raw: BinaryIO) -> Any:
-    """Open what is in a packed file, by the file's ending."""
-    match path.suffix.lower():
-        case ".gz":
-            return gzip.GzipFile(fileobj=raw)
-        case ".xz":
-            return lzma.LZMAFile(raw)
-        case ".bz2":
-            return bz2.BZ2File(raw)
-        case ".zst":
-            import pyarrow as pa  # only here: what refuses a file must not wait for it
+def text_lines(path: Path, raw: BinaryIO) -> Iterator[str]:
+    """Yield the lines of ``raw``, opened from ``path``, without their newlines."""
+    for block in text_blocks(path, raw):
+        yield from block.removesuffix("\n").split("\n")
 
-            return pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
-        case _:
-            return raw
+
+def text_blocks(path: Path, raw: BinaryIO) -> Iterator[str]:
+    """Yield the text of ``raw``, opened from ``path``, in blocks of whole lines; markup is replaced.
+
+    The last line may lack its newline.
+    """
+    blocks, kind = _whole_lines(path, raw), file_format(path)
+    if kind in MARKUP:
+        text = "".join(blocks)
+        blocks = iter(["\n".join(without_markup(kind, text)) + "\n"] if text else [])
+    yield from blocks
+
+
+def _whole_lines(path: Path, raw: BinaryIO) -> Iterator[str]:
+    pending, lines = "", 0
+    for text in text_chunks(path, raw):
+        whole, newline, rest = text.rpartition("\n")
+        if newline:
+            yield pending + whole + newline
+            lines += text.count("\n")
+            pending = ""
+        pending += rest
+        if len(pending) > LONGEST_LINE:
+            raise UserError(
+                f"{path}: line {lines + 1:,} is longer than {LONGEST_LINE:,} characters; "
+                "is this one sentence a line?"
+            )
+    if pending:
+        yield pending
 
 
 def text_chunks(path: Path, raw: BinaryIO) -> Iterator[str]:
@@ -46,7 +65,8 @@ def text_chunks(path: Path, raw: BinaryIO) -> Iterator[str]:
     encoding, line, offset = "utf-8-sig", 1, 0
     for block in _byte_blocks(path, raw):
         if decoder is None:
-            if _is_utf16(block):
+            marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+            if block.startswith(marks) and not block.startswith(codecs.BOM_UTF32_LE):
                 encoding = "utf-16"
             decoder = io.IncrementalNewlineDecoder(
                 codecs.getincrementaldecoder(encoding)(), translate=True
@@ -65,72 +85,33 @@ def text_chunks(path: Path, raw: BinaryIO) -> Iterator[str]:
         yield text
 
 
-def text_blocks(path: Path, raw: BinaryIO) -> Iterator[str]:
-    """Yield the text of ``raw``, opened from ``path``, in blocks of whole lines; markup is replaced.
-
-    The last line may lack its newline.
-    """
-    blocks = _whole_lines(path, raw)
-    kind = file_format(path)
-    if kind not in MARKUP:
-        yield from blocks
-        return
-    pending, size = [], 0
-    for line in without_markup(kind, blocks):
-        pending.append(line + "\n")
-        size += len(pending[-1])
-        if size >= BLOCK:
-            yield "".join(pending)
-            pending, size = [], 0
-    if pending:
-        yield "".join(pending)
-
-
-def _whole_lines(path: Path, raw: BinaryIO) -> Iterator[str]:
-    pending, lines = "", 0
-    for text in text_chunks(path, raw):
-        whole, newline, rest = text.rpartition("\n")
-        if newline:
-            yield pending + whole + newline
-            lines += text.count("\n")
-            pending = rest
-        else:
-            pending += rest
-        if len(pending) > LONGEST_LINE:
-            raise UserError(
-                f"{path}: line {lines + 1:,} is longer than {LONGEST_LINE:,} characters; "
-                "is this one sentence a line?"
-            )
-    if pending:
-        yield pending
-
-
-def text_lines(path: Path, raw: BinaryIO) -> Iterator[str]:
-    """Yield the lines of ``raw``, opened from ``path``, without their newlines."""
-    for block in text_blocks(path, raw):
-        yield from block.removesuffix("\n").split("\n")
-
-
 def _byte_blocks(path: Path, raw: BinaryIO) -> Iterator[bytes]:
-    """Yield the unpacked bytes, at first enough to hold a byte-order mark; at the end an empty block."""
+    """Yield the unpacked bytes, first those that may be a byte-order mark; at the end an empty block."""
     try:
-        stream = _unpacked(path, raw)
-        first = b""
-        while len(first) < 4 and (more := stream.read(BLOCK)):
-            first += more
-        if first:
-            yield first
-        while block := stream.read(BLOCK):
+        stream, size = _unpacked(path, raw), 4
+        while block := stream.read(size):
             yield block
+            size = BLOCK
     # Arrow's errors for a damaged .zst are an OSError and a ValueError.
     except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
         raise UserError(f"cannot read {path}: it is cut off or damaged ({error}).") from error
     yield b""
 
 
-def _is_utf16(block: bytes) -> bool:
-    marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    return block.startswith(marks) and not block.startswith(codecs.BOM_UTF32_LE)
+def _unpacked(path: Path, raw: BinaryIO) -> Any:
+    """Open what is in a packed file, by the file's ending."""
+    match path.suffix.lower():
+        case ".gz":
+            return gzip.GzipFile(fileobj=raw)
+        case ".xz":
+            return lzma.LZMAFile(raw)
+        case ".bz2":
+            return bz2.BZ2File(raw)
+        case ".zst":
+            import pyarrow as pa  # only here: what refuses a file must not wait for it
+
+            return pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
+    return raw
 
 
 def _not_utf8(path: Path, error: UnicodeDecodeError, offset: int, line: int) -> str:

@@ -1,88 +1,65 @@
 """Markdown, reStructuredText and HTML to plain text with as many lines, so that line numbers stay right.
 
-Lines that hold no prose become empty. Headings keep their form in Markdown and reStructuredText and get
-number signs in HTML. Markup that goes over a border between blocks (of a megabyte) may stay.
+Lines that hold no prose become empty. Headings get number signs in Markdown and HTML, and keep their form in
+reStructuredText; list items keep their marks. A file is read as a whole, since markup can span many lines.
 """
 
 from __future__ import annotations
 
-import html
 import re
-import string
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
-from itertools import chain
+from typing import TYPE_CHECKING
 
 from clusterns.data.kinds import HTML
 
-# Raise this number whenever the same file would give other lines.
-RULES = 1
+if TYPE_CHECKING:
+    from markdown_it.token import Token
 
+# Raise this number whenever the same file would give other lines.
+RULES = 2
+# The mark of a heading or list item, in a pattern that Arrow takes as well.
+MARK = r"^\s*(?:#{1,6}|[-*+•]|\d{1,3}[.)]|#\.)\s+"
+
+_FRONT_MATTER = re.compile(
+    r"(---|\+\+\+)[ \t]*\n(?=[ \t]*(?:#|\[|[\w.\"'-]+[ \t]*[:=]))(?:.*\n)*?(?:\1|\.{3})[ \t]*(?:\n|\Z)"
+)
+# What site generators and wikis add to Markdown, with what stays of it. Code comes first and stays.
+_DROPPED = r"\{(?:\{[^{}]*\}|[#.:%][^{}]*)\}|!\[\[[^\[\]]*\]\]|\[\^[^\]\s]+\](?::[ ]*)?"
+_ADDED = re.compile(
+    r"(?P<code>(?<!`)(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)|^([ \t]*)(```|~~~).*?^\3\4)"
+    r"|\{%-?\s*(?P<block>highlight|comment|raw)\b.*?\{%-?\s*end(?P=block).*?%\}"
+    rf"|[ \t]+(?:{_DROPPED})(?!\w)|{_DROPPED}"
+    r"|\[\[(?:[^\[\]|]*\|)?(?P<page>[^\[\]|]*)\]\]"
+    r"|^[ \t]*(?::{3,}|!!! \w)[^\n]*$"
+    r"|^(?P<quote>[ \t]*(?:>[ \t]?)+)\[!\w+\]"
+    r"|^(?P<task>[ \t]*[-*+]) \[[ x]\](?= )",
+    re.DOTALL | re.MULTILINE | re.IGNORECASE,
+)
+_UNRESOLVED = re.compile(r"(?<!\w)\[([^\[\]]+)\]\[[^\[\]]*\]")  # a link whose target is elsewhere
+_MARGIN = re.compile(r"\s*(?:(?:[-*+]|\d+[.)])\s+)*")
 _INLINE_TAGS = (
     "a abbr b bdi bdo cite code del dfn em font i ins kbd mark q s samp small span strong sub sup \
 time tt u var wbr img".split()
 )
 _DROPPED_TAGS = ("script", "style", "nav", "pre", "template", "noscript", "svg", "title")
 
-_FRONT_MATTER = re.compile(
-    r"(---|\+\+\+)[ \t]*\n(?=[ \t]*(?:#|\[|[\w.\"'-]+[ \t]*[:=]))(?:.*\n)*?(?:\1|\.{3})[ \t]*(?:\n|\Z)"
-)
-_OPENING = re.compile(
-    r"[\s>]*(?:(?:[-*+]|\d+[.)])\s+)?(?:(?P<fence>`{3,}(?!.*`)|~{3,})|(?P<tag><(?:script|style|pre)\b)|"
-    r"(?P<comment><!--)|(?P<block>\{%-?\s*(?:highlight|comment|raw)\b))",
-    re.IGNORECASE,
-)
-_PARAGRAPH_END = re.compile(r"(\n[ \t]*\n)")
-_ENTITY = re.compile(r"&#?\w+;")
-
-# Punctuation in code and after a backslash is no markup: until the end it is written in noncharacters.
-_HIDE = {ord(sign): 0xFDD0 + place for place, sign in enumerate(string.punctuation)}
-_SHOW = {hidden: sign for sign, hidden in _HIDE.items()}
-_ESCAPED = r"\\(?P<sign>[!-/:-@\[-`{-~])"
-_CODE = re.compile(rf"(?<!`)(`+)(?!`)(?P<code>.+?)(?<!`)\1(?!`)|{_ESCAPED}", re.DOTALL)
-_LITERAL = re.compile(rf"``(?P<code>.+?)``|{_ESCAPED}", re.DOTALL)
-
-_TARGET = (
-    r"\(\s*(?:<[^<>\n]*>|[^()\s]*(?:\([^()\s]*\)[^()\s]*)*)"
-    r"(?:\s+(?:\"[^\"]*\"|'[^']*'|\([^()]*\)))?\s*\)"
-)
-_EMPHASIS = (
-    (r"(\*\*\*|\*\*|~~)(?=[^\s*~])(.+?)(?<=\S)\1", r"\2"),
-    (r"(?<![\w*])\*(?=[^\s*])(.+?)(?<=[^\s*])\*(?![\w*])", r"\1"),
-)
-_DROPPED = (
-    r"\{(?:\{[^{}]*\}|[#.:%][^{}]*)\}",  # {{ template }}, {% tag %}, {#anchor}
-    "<!--.*?-->",
-    r"!\[(?:\[[^\[\]]*\]\]|[^\[\]]*\](?:" + _TARGET + r"|\[[^\[\]]*\])?)",  # images
-)
-_MARKDOWN = (
-    *((rf"[ \t]+(?:{dropped})(?!\w)|{dropped}", "") for dropped in _DROPPED),
-    (r"^[ \t>]*\[[^\]\n^][^\]\n]*\]:[ \t]*\S+(?:[ \t]+[\"'(][^\n]*[\"')])?[ \t]*$", ""),  # targets
-    (r"\[\^[^\]\s]+\]:?", ""),  # footnotes
-    (r"\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]", r"\1"),  # [[page|words]]
-    (r"\[([^\[\]]*)\]" + _TARGET, r"\1"),
-    (r"(?<!\w)\[([^\[\]]+)\]\[[^\[\]]*\]", r"\1"),
-    (r"<([a-z][a-z+.-]*:[^\s<>]+|[\w.+-]+@[\w.-]+)>", r"\1"),
-    (rf"</?(?:{'|'.join(_INLINE_TAGS)})(?:\s[^<>]*)?/?>", ""),
-    (r"</?[a-z][\w:-]*(?:\s[^<>]*)?/?>", " "),
-    (r"^[ \t]*(?::{3,}|!!! \w).*?$", ""),  # containers
-    (r"^[ \t]*(?:>[ \t]?)+(?:\[!\w+\])?", ""),
-    (r"^([ \t]*[-*+]) \[[ x]\](?= )", r"\1"),  # tasks
-    *_EMPHASIS,
-    (r"(?<!\w)(__?)(?=[^\s_])(.+?)(?<=[^\s_])\1(?!\w)", r"\2"),
-    (r"\\$", ""),
-)
+_LITERAL = re.compile(r"(``.+?``|\\[!-/:-@\[-`{-~])", re.DOTALL)
 _ROLE = r"(?:(?<!\w)_)?(?::[\w:+.-]+:)?"
-_RST = (
-    (_ROLE + r"`([^`<>]*?)\s*<[^<>`]*>`(?:__?)?", r"\1"),  # `words <target>`_
-    (r":[\w:+.-]+:`~[^`]*?([^`.]+)`", r"\1"),  # :func:`~numpy.sort` shows as sort
-    (_ROLE + r"`!?([^`]*)`(?:__?(?!\w))?", r"\1"),
-    (r"[ \t]*\[[#*\w.-]+\]_(?!\w)", ""),  # footnotes
-    (r"(?<!\w)([a-z][\w.-]*[a-z0-9])__?(?!\w)", r"\1"),  # word_
-    (r"\|(?=\S)([^|\n]+?)(?<=\S)\|_{0,2}", r"\1"),
-    *_EMPHASIS,
-    (r"\\[ ]", ""),
-)
+_RST = [
+    (re.compile(pattern, re.DOTALL | re.IGNORECASE), words)
+    for pattern, words in (
+        (_ROLE + r"`([^`<>]*?)\s*<[^<>`]*>`(?:__?)?", r"\1"),  # `words <target>`_
+        (r":[\w:+.-]+:`~[^`]*?([^`.]+)`", r"\1"),  # :func:`~numpy.sort` shows as sort
+        (_ROLE + r"`!?([^`]*)`(?:__?(?!\w))?", r"\1"),
+        (r"[ \t]*\[[#*\w.-]+\]_(?!\w)", ""),  # footnotes
+        (r"(?<!\w)([a-z][\w.-]*[a-z0-9])__?(?!\w)", r"\1"),  # word_
+        (r"\|(?=\S)([^|\n]+?)(?<=\S)\|_{0,2}", r"\1"),
+        (r"\*\*(?=[^\s*])(.+?)(?<=\S)\*\*", r"\1"),
+        (r"(?<![\w*])\*(?=[^\s*])(.+?)(?<=[^\s*])\*(?![\w*])", r"\1"),
+        (r"\\[ ]", ""),
+    )
+]
 _DIRECTIVE = re.compile(r"\.\. (?:\|[^|]+\| )?\s*([\w:+.-]+)::(?:\s+(.*))?")
 # What stands below these is prose, as is what stands beside the first ones.
 _ADMONITION = re.compile(
@@ -96,69 +73,61 @@ _FOOTNOTE_OR_FIELD = re.compile(r"(?:\.\. \[[^\]]+\]|:[^:`]+:)(?: +|$)")
 _RULE = re.compile(r"([!-/:-=?-@\[-`{-~])\1{2,}")
 _ITEM = re.compile(r"\s*(?:(?:[-*+•]|\d+[.)]|#\.)\s+)?")
 
-_Rules = Sequence[tuple["re.Pattern[str]", str]]
 
-
-def _compiled(rules: Iterable[tuple[str, str]]) -> _Rules:
-    flags = re.DOTALL | re.MULTILINE | re.IGNORECASE
-    return [(re.compile(pattern, flags), words) for pattern, words in rules]
-
-
-_MARKDOWN_RULES, _RST_RULES = _compiled(_MARKDOWN), _compiled(_RST)
-
-
-def without_markup(kind: str, blocks: Iterator[str]) -> Iterator[str]:
-    """Yield each line of a file of this kind (``.md``, ...) as plain text, from its blocks of whole lines."""
+def without_markup(kind: str, text: str) -> list[str]:
+    """The lines of a file of this kind (``.md``, ...) as plain text."""
     if kind in HTML:
-        yield from _Page().lines(blocks)
-        return
+        return _Page().lines(text)
+    return _rst_lines(text) if kind == ".rst" else _markdown_lines(text)
+
+
+def _markdown_lines(text: str) -> list[str]:
+    from markdown_it import MarkdownIt
+
+    front = _FRONT_MATTER.match(text)
+    if front:
+        text = "\n" * front[0].count("\n") + text[front.end() :]
+    kept = ("code", "page", "quote", "task")
+    text = _ADDED.sub(lambda found: _in_lines(found, *filter(None, found.group(*kept))), text)
+    source = text.removesuffix("\n").split("\n")
+    lines = [""] * len(source)
+    heading = ""
+    for token in MarkdownIt("commonmark").enable("strikethrough").parse(text):
+        if token.type.startswith("heading"):
+            heading = "#" * int(token.tag[1]) + " " if token.nesting == 1 else ""
+        elif token.map and token.type in ("inline", "html_block"):
+            if token.type == "html_block":
+                found = _Page().lines(token.content)
+            else:
+                found = _UNRESOLVED.sub(r"\1", _words(token.children or [])).split("\n")
+            for line, words in enumerate(found[: token.map[1] - token.map[0]], token.map[0]):
+                margin = _MARGIN.match(re.sub(r"^[ \t]*(?:>[ \t]?)+", "", source[line]))
+                words = " ".join(words.split())
+                if words:
+                    lines[line] = (heading or (margin[0] if margin else "")) + words
+    return lines
+
+
+def _words(tokens: Iterable[Token]) -> str:
+    """The text of inline tokens, with their line breaks."""
+    words = ""
+    for token in tokens:
+        if token.type.endswith("break"):
+            words += "\n"
+        elif token.type == "html_inline":
+            tag = re.match(r"</?(\w+)", token.content)
+            words += " " if tag and tag[1].lower() not in _INLINE_TAGS else ""
+            words += "\n" * token.content.count("\n")
+        elif token.type != "image":
+            words += token.content
+    return words
+
+
+def _rst_lines(text: str) -> list[str]:
     from clusterns.data.sentences import paragraphs
 
-    if kind == ".rst":
-        lines, code, rules = _rst_prose(_split(blocks)), _LITERAL, _RST_RULES
-    else:
-        first = next(blocks, "")
-        if front := _FRONT_MATTER.match(first):
-            first = "\n" * front[0].count("\n") + first[front.end() :]
-        lines = _markdown_prose(_split(chain([first], blocks)))
-        code, rules = _CODE, _MARKDOWN_RULES
-    for paragraph in paragraphs(lines):
-        yield from _plain(paragraph, code, rules)
-
-
-def _split(blocks: Iterable[str]) -> Iterator[str]:
-    for block in filter(None, blocks):
-        yield from block.removesuffix("\n").split("\n")
-
-
-def _markdown_prose(lines: Iterable[str]) -> Iterator[str]:
-    """Empty the lines of code, comments, scripts and styles."""
-    end: re.Pattern[str] | None = None
-    for line in lines:
-        opening = None if end else _OPENING.match(line)
-        if opening:
-            mark = opening[opening.lastgroup or 0]
-            end = _closing(mark)
-        if end is None:
-            yield line
-        elif closing := end.search(line, opening.end() if opening else 0):
-            end = None
-            before = line[: opening.end() - len(mark)] if opening else ""
-            yield before + line[closing.end() :]
-        else:
-            yield ""
-
-
-def _closing(mark: str) -> re.Pattern[str]:
-    """What ends the block that a mark begins."""
-    if mark[0] in "`~":
-        return re.compile(rf"^[\s>]*{mark[0]}{{{len(mark)},}}\s*$")
-    if mark == "<!--":
-        return re.compile("-->")
-    word = mark.lstrip("{%-< ")
-    return re.compile(
-        rf"\{{%-?\s*end{word}.*?%\}}" if mark[0] == "{" else f"</{word}>", re.IGNORECASE
-    )
+    prose = _rst_prose(text.removesuffix("\n").split("\n"))
+    return [line for paragraph in paragraphs(prose) for line in _plain_rst(paragraph)]
 
 
 def _rst_prose(lines: Iterable[str]) -> Iterator[str]:
@@ -193,23 +162,23 @@ def _rst_prose(lines: Iterable[str]) -> Iterator[str]:
         yield line
 
 
-def _plain(lines: list[str], code: re.Pattern[str], rules: _Rules) -> Iterator[str]:
+def _plain_rst(lines: list[str]) -> Iterator[str]:
     """Replace the markup within the lines of one paragraph, which stay as many."""
-    text = code.sub(
-        lambda found: (found["code"] or found["sign"]).translate(_HIDE), "\n".join(lines)
-    )
-    for pattern, words in rules:
-        text = pattern.sub(lambda found: _with_line_ends(found, found.expand(words)), text)  # noqa: B023
-    for line, plain in zip(lines, text.split("\n"), strict=True):
-        plain = _ENTITY.sub(lambda found: html.unescape(found[0]), plain)
-        if plain == line:
-            yield line
-        else:
-            margin = line[: len(line) - len(line.lstrip())]
-            yield (margin + " ".join(plain.translate(_SHOW).split())).rstrip()
+    parts = _LITERAL.split("\n".join(lines))
+    for place, part in enumerate(parts):
+        if place % 2:  # a literal or an escaped sign
+            parts[place] = part[2:-2] if part.startswith("``") else part[1:]
+            continue
+        for pattern, words in _RST:
+            part = pattern.sub(lambda found: _in_lines(found, found.expand(words)), part)  # noqa: B023
+        parts[place] = part
+    for line, plain in zip(lines, "".join(parts).split("\n"), strict=True):
+        margin = line[: len(line) - len(line.lstrip())]
+        yield line if plain == line else (margin + " ".join(plain.split())).rstrip()
 
 
-def _with_line_ends(found: re.Match[str], words: str) -> str:
+def _in_lines(found: re.Match[str], words: str = "") -> str:
+    """``words`` on as many lines as what was found."""
     return words + "\n" * (found[0].count("\n") - words.count("\n"))
 
 
@@ -218,24 +187,22 @@ class _Page(HTMLParser):
 
     def __init__(self) -> None:
         super().__init__()
-        self._done: dict[int, list[tuple[str, str]]] = {}
+        self._blocks: dict[int, list[tuple[str, str]]] = {}
         self._words: list[str] = []
         self._line = 0
         self._mark = self._dropped = ""
         self._depth = 0
 
-    def lines(self, blocks: Iterable[str]) -> Iterator[str]:
-        """Yield all lines."""
-        first, total = 1, 0
-        for block in blocks:
-            self.feed(block)
-            total += len(block.removesuffix("\n").split("\n"))
-            end = self._line if self._words else self.getpos()[0]
-            yield from map(self._text, range(first, end))
-            first = max(first, end)
+    def lines(self, page: str) -> list[str]:
+        """All lines; a heading is one only if it stands alone."""
+        self.feed(page)
         self.close()
         self._end_block()
-        yield from map(self._text, range(first, total + 1))
+        found = [""] * len(page.removesuffix("\n").split("\n"))
+        for line, blocks in self._blocks.items():
+            alone = "".join(blocks[0])
+            found[line - 1] = alone if len(blocks) == 1 else " ".join(text for _, text in blocks)
+        return found
 
     def parse_marked_section(self, i: int, report: int = 1) -> int:
         """Skip ``<![if ...]>``; the library raises an error at unknown ones."""
@@ -273,10 +240,5 @@ class _Page(HTMLParser):
     def _end_block(self) -> None:
         if self._words:
             text = " ".join("".join(self._words).split())
-            self._done.setdefault(self._line, []).append((self._mark, text))
+            self._blocks.setdefault(self._line, []).append((self._mark, text))
             self._words = []
-
-    def _text(self, line: int) -> str:
-        """The text of a line; a heading is one only if it stands alone."""
-        blocks = self._done.pop(line, [])
-        return "".join(blocks[0]) if len(blocks) == 1 else " ".join(text for _, text in blocks)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice, pairwise
+from itertools import chain, islice
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import regex
 
 from clusterns.data.columns import Columns
 from clusterns.data.formats import find_wrapping
 from clusterns.data.kinds import MARKUP, file_format
 from clusterns.data.lines import text_lines
+from clusterns.data.markup import MARK
 from clusterns.data.sentences import UNSPACED, Wrapping, paragraphs, split_sentences, unwrap
 from clusterns.data.settings import Unit
 from clusterns.data.sources import FileSource, Source, readable
@@ -35,7 +37,7 @@ def located_rows(
     unit: Unit = "row",
     max_words: int = MAX_WORDS,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield batches with the columns text, id, number, those of ``PLACE``, and those that are kept.
+    """Yield batches with the columns text, id, those that are kept, those of ``PLACE``, and number.
 
     ``number`` counts the rows over all sources from 1, ``line`` those of each source.
 
@@ -51,35 +53,21 @@ def located_rows(
     for name in columns.keep:
         if name in RESERVED:
             raise UserError(f"--keep {name}: this name is taken. Rename the column.")
+
+    def split(text: str) -> list[str]:
+        return split_sentences(text) if unit == "sentence" else cut(text, max_words)
+
     offset = 0
     for source in sources:
-        lines = 0
-        for batch in _batches(source, columns, advance, unit, max_words):
-            numbers = batch["line"].to_numpy() + offset
-            lines = max(lines, int(batch["line"][-1].as_py()) if len(batch) else 0)
-            yield batch.append_column("number", pa.array(numbers))
-        offset += lines
-
-
-def _batches(
-    source: Source,
-    columns: Columns,
-    advance: Callable[[int], object],
-    unit: Unit,
-    max_words: int,
-) -> Iterator[pa.RecordBatch]:
-    if unit != "row" and isinstance(source, FileSource) and source.is_plain(columns):
-        yield from _batches_of_text(source, advance, unit, max_words)
-        return
-    done = 0
-    for batch in source.rows(columns._replace(unwrap=False), advance):
-        lines = np.arange(done + 1, done + 1 + len(batch))
-        done += len(batch)
-        batch = _with_place(batch, source, lines, None)
-        if unit != "row":
-            split = split_sentences if unit == "sentence" else lambda t: cut(t, max_words)
-            batch = _split(batch, split)
-        yield batch
+        last = 0
+        if unit != "row" and isinstance(source, FileSource) and source.is_plain(columns):
+            batches = _text_units(source, advance, unit, max_words, split)
+        else:
+            batches = _table_units(source, columns, advance, None if unit == "row" else split)
+        for batch in batches:
+            last = batch["line"][-1].as_py() if len(batch) else last
+            yield batch.append_column("number", pc.add(batch["line"], offset))
+        offset += last
 
 
 def cut(text: str, max_words: int) -> list[str]:
@@ -105,33 +93,46 @@ def count_words(text: str) -> int:
     return len(text.split()) + (0 if text.isascii() else len(_UNSPACED.findall(text)))
 
 
-def _with_place(
-    batch: pa.RecordBatch,
+def _table_units(
     source: Source,
-    lines: Sequence[int] | np.ndarray,
-    headings: Sequence[str | None] | None,
-) -> pa.RecordBatch:
-    name = str(source.path) if isinstance(source, FileSource) else getattr(source, "name", None)
-    values = [[name] * len(batch), lines, headings or [None] * len(batch)]
-    for (key, kind), column in zip(PLACE.items(), values, strict=True):
-        batch = batch.append_column(pa.field(key, kind), pa.array(column, kind))
-    return batch
+    columns: Columns,
+    advance: Callable[[int], object],
+    split: Callable[[str], list[str]] | None,
+) -> Iterator[pa.RecordBatch]:
+    done = 0
+    for batch in source.rows(columns._replace(unwrap=False), advance):
+        lines = np.arange(done + 1, done + 1 + len(batch))
+        done += len(batch)
+        batch = _with_place(batch, source, lines, [None] * len(batch))
+        if split is not None:
+            parts = [split(text or "") for text in batch["text"].to_pylist()]
+            rows = np.repeat(np.arange(len(batch)), [len(part) for part in parts])
+            texts = pa.array(chain.from_iterable(parts), pa.string())
+            batch = batch.take(pa.array(rows)).set_column(0, "text", texts)
+        yield batch
 
 
-def _split(batch: pa.RecordBatch, split: Callable[[str], list[str]]) -> pa.RecordBatch:
-    parts = [split(text or "") for text in batch["text"].to_pylist()]
-    rows = np.repeat(np.arange(len(batch)), [len(part) for part in parts])
-    texts = pa.array(chain.from_iterable(parts), pa.string())
-    return batch.take(pa.array(rows)).set_column(0, "text", texts)
-
-
-def _batches_of_text(
-    source: FileSource, advance: Callable[[int], object], unit: Unit, max_words: int
+def _text_units(
+    source: FileSource,
+    advance: Callable[[int], object],
+    unit: Unit,
+    max_words: int,
+    split: Callable[[str], list[str]],
 ) -> Iterator[pa.RecordBatch]:
     with readable(source.path), source.path.open("rb") as raw:
         wrapping = find_wrapping(source.path, raw)
         raw.seek(0)
-        units = _units(source, text_lines(source.path, raw), wrapping, unit, max_words)
+        lines = text_lines(source.path, raw)
+        is_marked = file_format(source.path) in MARKUP
+        if unit == "passage" and (wrapping or is_marked):
+            units = _passages(lines, wrapping, max_words)
+        else:
+            numbered = unwrap(lines, wrapping) if wrapping else enumerate(lines)
+            units = (
+                (number, part, None)
+                for number, text in numbered
+                for part in split(re.sub(MARK, "", text) if is_marked else text)
+            )
         done = 0
         while some := list(islice(units, 10_000)):
             numbers, texts, headings = zip(*some, strict=True)
@@ -141,20 +142,14 @@ def _batches_of_text(
             done = raw.tell()
 
 
-def _units(
-    source: FileSource,
-    lines: Iterator[str],
-    wrapping: Wrapping | None,
-    unit: Unit,
-    max_words: int,
-) -> Iterator[tuple[int, str, str | None]]:
-    """Yield the index of the first line, the text and the heading of each unit of plain text."""
-    if unit == "passage" and (wrapping or file_format(source.path) in MARKUP):
-        yield from _passages(lines, wrapping, max_words)
-        return
-    for number, text in unwrap(lines, wrapping) if wrapping else enumerate(lines):
-        for part in cut(text, max_words) if unit == "passage" else split_sentences(text):
-            yield number, part, None
+def _with_place(
+    batch: pa.RecordBatch, source: Source, lines: np.ndarray, headings: Sequence[str | None]
+) -> pa.RecordBatch:
+    name = str(source.path) if isinstance(source, FileSource) else getattr(source, "name", None)
+    values = ([name] * len(batch), lines, headings)
+    for (key, kind), column in zip(PLACE.items(), values, strict=True):
+        batch = batch.append_column(pa.field(key, kind), pa.array(column, kind))
+    return batch
 
 
 def _passages(
@@ -165,43 +160,40 @@ def _passages(
     A heading stands at the beginning of the passage below it.
     """
     heading: str | None = None
-    above: list[tuple[int, str]] = []
+    blocks: list[tuple[int, str]] = []
+    has_text = False
     start = 0
     for paragraph in paragraphs(lines):
-        blocks = wrapping.join(paragraph) if wrapping else [*enumerate(paragraph)]
-        texts: list[tuple[int, str]] = []
-        for place, text in _without_underlines(blocks):
-            title = _title(text)
-            if title is None:
-                texts.append((start + place, text))
-                continue
-            if texts:
-                yield from _pack([*above, *texts], heading, max_words)
-                above, texts = [], []
-            heading = title
-            above.append((start + place, title))
-        if any(text.strip() for _, text in texts):
-            yield from _pack([*above, *texts], heading, max_words)
-            above = []
+        joined = wrapping.join(paragraph) if wrapping else [*enumerate(paragraph)]
+        for place, text, is_title in _titled(joined):
+            if is_title:
+                if has_text:
+                    yield from _pack(blocks, heading, max_words)
+                    blocks, has_text = [], False
+                heading = text
+            elif text:
+                has_text = True
+            if text:
+                blocks.append((start + place, text))
+        if has_text:
+            yield from _pack(blocks, heading, max_words)
+            blocks, has_text = [], False
         start += len(paragraph)
-    if above:
-        yield from _pack(above, heading, max_words)
+    yield from _pack(blocks, heading, max_words)
 
 
-def _without_underlines(blocks: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Turn a title with a line of signs below it into one with number signs before it."""
-    after = iter([*pairwise([text for _, text in blocks]), ("", "")])
-    for place, text in blocks:
-        _, below = next(after)
-        if _UNDERLINE.fullmatch(text) and len(blocks) > 1:
+def _titled(blocks: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str, bool]]:
+    """Tell which lines are titles, after number signs or above a line of signs, which is dropped."""
+    for number, (place, text) in enumerate(blocks):
+        below = blocks[number + 1][1].strip() if number + 1 < len(blocks) else ""
+        if _UNDERLINE.fullmatch(text.strip()) and len(blocks) > 1:
             continue
-        is_title = _UNDERLINE.fullmatch(below) and text.strip() and len(below.strip()) >= 3
-        yield place, f"# {text.strip()}" if is_title else text
-
-
-def _title(text: str) -> str | None:
-    found = _HEADING.fullmatch(text)
-    return found[1] if found and found[1] else None
+        found = _HEADING.fullmatch(text)
+        if found and found[1]:
+            yield place, found[1], True
+        else:
+            is_title = bool(text.strip()) and _UNDERLINE.fullmatch(below) is not None
+            yield place, text.strip(), is_title
 
 
 def _pack(
@@ -210,17 +202,12 @@ def _pack(
     """Join blocks line by line to passages; cut those that are too long."""
     first, size = 0, 0
     texts: list[str] = []
-    for place, text in blocks:
+    for place, text in [*blocks, (0, "")]:
         words = count_words(text)
-        if texts and size + words > max_words >= words:
-            yield first, "\n".join(texts), heading
-            texts, size = [], 0
-        first = first if texts else place
-        texts.append(text.strip())
-        size += words
-        if words > max_words:
+        if texts and (not text or size > max_words or size + words > max_words >= words):
             for part in cut("\n".join(texts), max_words):
                 yield first, part, heading
             texts, size = [], 0
-    if texts:
-        yield first, "\n".join(texts), heading
+        first = first if texts else place
+        texts.append(text)
+        size += words

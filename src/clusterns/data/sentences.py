@@ -98,17 +98,21 @@ class Wrapping:
     words: frozenset[str]
 
     @classmethod
-    def find(cls, lines: Sequence[str]) -> Wrapping | None:
-        """Judge a file by its first lines; None if it does not look wrapped."""
+    def find(cls, lines: Sequence[str], reflowed: bool = False) -> Wrapping | None:
+        """Judge a file by its first lines; None if it does not look wrapped.
+
+        With ``reflowed``, its line breaks mean nothing, whatever the line length.
+        """
+        words = frozenset(_WORD.findall("\n".join(line.rstrip() for line in lines).lower()))
+        if reflowed:
+            return cls(0, words)
         lengths = sorted(len(line) for line, after in pairwise(lines) if _may_continue(line, after))
         width = lengths[int(0.95 * (len(lengths) - 1))] if lengths else 0
-        if not NARROWEST <= width <= WIDEST:
-            return None
-        words = _WORD.findall("\n".join(line.rstrip() for line in lines).lower())
-        found = cls(width, frozenset(words))
-        return (
-            found if any(len(found.join(part)) < len(part) for part in paragraphs(lines)) else None
+        found = cls(width, words)
+        is_wrapped = NARROWEST <= width <= WIDEST and any(
+            len(found.join(part)) < len(part) for part in paragraphs(lines)
         )
+        return found if is_wrapped else None
 
     def join(self, lines: Sequence[str]) -> list[tuple[int, str]]:
         """Join the lines of one paragraph where they belong together.

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from clusterns.console import log
-from clusterns.data.columns import Columns
-from clusterns.data.kinds import MARKUP, TEXTS, file_format, is_data_file, is_light, is_plain
+from clusterns.data.columns import TEXT_DOCUMENTS, Columns
+from clusterns.data.kinds import MARKUP, TEXTS, file_format, is_data_file, is_light
 from clusterns.data.lines import text_blocks
 from clusterns.data.markup import RULES as MARKUP_RULES
 from clusterns.data.tables import open_table
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from clusterns.data.in_memory import InMemorySource
+
 Advance = Callable[[int], object]
 
 # Raise this number whenever the same csv or tsv file would be read in another way.
@@ -37,20 +39,10 @@ LOOKED_AT = 100  # files of a folder; all are like the first ones, or found out 
 _HUB_NAME = re.compile(r"([\w.-]+/[\w.-]+)(?::([^:]*))?(?::([^:]+))?")
 
 
-class Source(Protocol):
-    """Text that can be read from its beginning as often as needed, in batches."""
-
-    @property
-    def size(self) -> int | None:
-        """Bytes to read, for the progress bar; None where nobody knows."""
-
-    def identity(self) -> str:
-        """Name the exact content: two sources of the same identity hold the same text."""
-        raise NotImplementedError
-
-    def rows(self, columns: Columns, advance: Advance) -> Iterator[pa.RecordBatch]:
-        """Yield texts and ids in batches, and tell ``advance`` how many more bytes were read."""
-        raise NotImplementedError
+Source: TypeAlias = "FileSource | HubSource | InMemorySource"
+"""Text that can be read from its beginning as often as needed. ``identity`` names the exact content: two sources of
+the same identity hold the same text. ``rows`` yields texts and ids in batches, and tells ``advance`` how many more
+bytes were read; ``size`` is the number of all, None where nobody knows."""
 
 
 @dataclass(frozen=True)
@@ -76,21 +68,25 @@ class FileSource:
         return digest.hexdigest()
 
     def is_plain(self, columns: Columns) -> bool:
-        """Tell whether it is read line by line."""
-        return is_plain(self.path, columns)
+        """Tell whether it is read line by line: text of which no column is asked for."""
+        named = columns.document is not None and columns.document not in TEXT_DOCUMENTS
+        return (
+            file_format(self.path) in TEXTS
+            and (columns.text, columns.id) == (None, None)
+            and not named
+            and not columns.keep
+        )
 
-    def is_tabbed(self, columns: Columns) -> bool:
-        """Tell whether it is a text file that is read as a table."""
-        return file_format(self.path) in TEXTS and not self.is_plain(columns)
-
-    def is_wrapped(self, columns: Columns) -> bool:
-        """Tell whether its lines are joined."""
+    def reading(self, columns: Columns) -> str | int:
+        """What else than content and columns decides the text that is read of it; empty in most cases."""
         from clusterns.data.formats import find_wrapping
 
-        if not columns.unwrap or not self.is_plain(columns):
-            return False
+        if not self.is_plain(columns):
+            return RULES if file_format(self.path) in TEXTS else ""
+        if not columns.unwrap:
+            return ""
         with readable(self.path), self.path.open("rb") as raw:
-            return find_wrapping(self.path, raw) is not None
+            return "unwrapped" if find_wrapping(self.path, raw) is not None else ""
 
     def told(self, columns: Columns) -> str:
         """Say which columns of a table are meant, or refuse, from its beginning; nothing for text."""
@@ -107,11 +103,15 @@ class FileSource:
 
         ``counts`` is told how many lines of a table are ``ragged``.
         """
-        from clusterns.data.formats import read_file
+        from clusterns.data.formats import read_lines, read_table
 
         done = 0
         with readable(self.path), self.path.open("rb") as raw:
-            for batch in read_file(self.path, raw, columns, counts):
+            if self.is_plain(columns):
+                batches = read_lines(self.path, raw, columns)
+            else:
+                batches = read_table(self.path, raw, columns, counts)
+            for batch in batches:
                 yield batch
                 advance(raw.tell() - done)
                 done = raw.tell()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def quickstart(
     shared = {"seed": recipe.seed, "heldout": recipe.heldout, "base": recipe.base}
     static = load_recipe(RECIPE, {**STATIC_SETTINGS, **shared})
     rows, heldout = split_heldout(text.corpus.dataset, recipe.heldout, recipe.seed)
-    facts = {"fingerprint": text.corpus.fingerprint, "docstrings": text.report.as_dict()}
+    facts = {"fingerprint": text.corpus.fingerprint, "docstrings": asdict(text.report)}
 
     folders = {"static": RunFolder(output), "ClusterNS": RunFolder(output / CLUSTERNS)}
     for (name, folder), settings in zip(folders.items(), (static, recipe), strict=True):
