@@ -95,21 +95,31 @@ def find_columns(
     """
     if not header and len(names) == len(columns) and not any(column.asked for column in columns):
         return [*range(len(columns))]
-    found = [
-        _by_number(where, names, column.number)
-        if numbered and column.number is not None
-        else _by_name(where, names, column, numbered)
-        if header
-        else None
-        for column in columns
-    ]
+    found: list[int | None] = []
+    for column in columns:
+        if numbered and column.number is not None:
+            if not 1 <= column.number <= len(names):
+                raise UserError(
+                    f"{where} has no column {column.number}: it has {len(names)}, counted from 1, and "
+                    f"begins with {listed(names)}."
+                )
+            found.append(column.number - 1)
+        else:
+            found.append(_by_name(where, names, column, numbered) if header else None)
     for place, column in enumerate(columns):
         left = [text for text in texts if text not in found]
         if found[place] is None and column.only and len(left) == 1:
             found[place] = left[0]
     missing = [column for column, place in zip(columns, found, strict=True) if place is None]
     if missing:
-        raise UserError(_which(where, names, missing, header))
+        roles = ", ".join(column.role for column in missing)
+        which = "which column holds the" if len(missing) == 1 else "which columns hold"
+        how = f" ({missing[0].option})" if missing[0].option else ""
+        raise UserError(
+            f"{where}: say {which} {roles}{how}; its columns are {listed(names)}."
+            if header
+            else f"{where} has no header: say by number {which} {roles}{how}; it begins with {listed(names)}."
+        )
     return [place for place in found if place is not None]
 
 
@@ -129,21 +139,3 @@ def _by_name(where: object, names: Sequence[str], column: Column, numbered: bool
         return names.index(column.asked)
     alike = [name.strip().casefold() for name in names]
     return next((alike.index(usual) for usual in column.usual if usual in alike), None)
-
-
-def _by_number(where: object, names: Sequence[str], number: int) -> int:
-    if not 1 <= number <= len(names):
-        raise UserError(
-            f"{where} has no column {number}: it has {len(names)}, counted from 1, and begins with "
-            f"{listed(names)}."
-        )
-    return number - 1
-
-
-def _which(where: object, names: Sequence[str], missing: Sequence[Column], header: bool) -> str:
-    roles = ", ".join(column.role for column in missing)
-    which = "which column holds the" if len(missing) == 1 else "which columns hold"
-    how = f" ({missing[0].option})" if missing[0].option else ""
-    if header:
-        return f"{where}: say {which} {roles}{how}; its columns are {listed(names)}."
-    return f"{where} has no header: say by number {which} {roles}{how}; it begins with {listed(names)}."

@@ -150,7 +150,8 @@ class Wrapping:
             return text[:-1] + line
         if _UNSPACED.match(text[-1:]) and _UNSPACED.match(line[:1]):
             return text + line
-        hyphen, word = _HYPHENATED.search(text), _FIRST_WORD.match(line)
+        # Only the last word is searched: a paragraph may be long.
+        hyphen, word = _HYPHENATED.search(text[text.rfind(" ") + 1 :]), _FIRST_WORD.match(line)
         if hyphen is None or word is None or not line[0].islower() or word[0] in _SUSPENDED:
             return f"{text} {line}"
         left, right = hyphen[1].lower(), word[0].lower()

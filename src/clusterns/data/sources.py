@@ -204,7 +204,8 @@ def _local(name: str) -> list[FileSource]:
     if path.is_file():
         return [FileSource(path)]
     if path.is_dir():
-        files = sorted(file for file in path.rglob("*") if _is_visible_data(file, path))
+        inside = [file for file in sorted(path.rglob("*")) if is_data_file(file) and file.is_file()]
+        files = [file for file in inside if "/." not in f"/{file.relative_to(path).as_posix()}"]
         marked_up = [file for file in files if file_format(file) in MARKUP]
         if len(marked_up) < len(files) and all(file.stem == "README" for file in marked_up):
             files = [file for file in files if file not in marked_up]  # it describes the others
@@ -264,11 +265,6 @@ def readable(name: object) -> Iterator[None]:
         yield
     except OSError as error:
         raise UserError(f"cannot read {name}: {error.strerror or error}.") from error
-
-
-def _is_visible_data(file: Path, folder: Path) -> bool:
-    hidden = any(part.startswith(".") for part in file.relative_to(folder).parts)
-    return not hidden and file.is_file() and is_data_file(file)
 
 
 def _one_line(error: Exception) -> str:
