@@ -12,7 +12,6 @@ from clusterns.evaluation.catalog import AVERAGED, MissingData
 from clusterns.evaluation.compare import (
     Difference,
     Gold,
-    comparable,
     difference_table,
     find_differences,
     gold_scores,
@@ -153,12 +152,6 @@ def test_pairs_that_share_a_sentence_count_as_one() -> None:
     naive = Gold(repeated.scores, np.arange(4000))
     narrow = find_differences([*ten.values()], {"sts/STS12": naive}).differences[0]
     assert narrow.high - narrow.low < 0.5 * (again.high - again.low)
-
-
-def test_only_answers_to_the_same_rows_are_compared() -> None:
-    models = [model("a", 1, 0.9), model("b", 1, 0.9, digest="others")]
-    assert comparable(models) == ["transfer/MR"]
-    assert comparable(models[:1]) == []
 
 
 def test_gold_scores_are_read_again_and_checked() -> None:

@@ -43,15 +43,6 @@ def test_together_equals_one_by_one(classes: int) -> None:
     assert len(stops) > 1  # the folds are not all the same
 
 
-def test_ticks_once_a_fold() -> None:
-    x, y = made_data(60, 4, 2)
-    rows = np.arange(60)
-    ticks: list[int] = []
-    folds = [Fold(rows[:40], rows[40:]), Fold(rows[20:], rows[:20])]
-    train_classifiers(x, y, folds, [[1e-5], [1e-5]], QUICK, ticks.append)
-    assert sum(ticks) == 2
-
-
 def test_global_random_state_is_left_alone() -> None:
     x, y = made_data(60, 4, 2)
     torch.manual_seed(3)

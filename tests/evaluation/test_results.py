@@ -12,7 +12,7 @@ import pytest
 
 from clusterns.errors import UserError
 from clusterns.evaluation.catalog import AVERAGED
-from clusterns.evaluation.compare import comparable, gold_scores
+from clusterns.evaluation.compare import gold_scores, shared_sets
 from clusterns.evaluation.results import Results, SetResult, SuiteResult, predictions_file
 from clusterns.evaluation.stored import StoredResult, find_stored, gather, join, read_results
 
@@ -32,12 +32,14 @@ def stored(
     sets = {name: SetResult(value, "Spearman", 3, 0.0, digest=digest)}
     rows = np.array([0.1, 0.2, value], dtype=np.float32)
     items = {suite: rows} | ({"gold/own": rows * 2} if suite == "own" else {})
-    return StoredResult(suite, name, digest, "m", facts, settings or {}, record, sets, 1.0, items)
+    return StoredResult(
+        suite, name, digest, "m", facts, settings or {}, record, sets, 1.0, predictions=items
+    )
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     one = stored()
-    one.write(tmp_path)
+    one.store(tmp_path)
     (path,) = (tmp_path / "sts").glob("*.json")
     assert path.name == f"STS-B.{one.key}.json"
     again = StoredResult.read(path)
@@ -63,8 +65,8 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 )
 def test_nothing_that_differs_is_written_over(tmp_path: Path, other: dict[str, Any]) -> None:
     first, second = stored(), stored(value=60.0, **other)
-    first.write(tmp_path)
-    second.write(tmp_path)
+    first.store(tmp_path)
+    second.store(tmp_path)
     assert len(list(tmp_path.glob("*/*.json"))) == 2
     found = find_stored(tmp_path, first)
     assert found is not None
@@ -72,7 +74,7 @@ def test_nothing_that_differs_is_written_over(tmp_path: Path, other: dict[str, A
 
 
 def test_equal_results_of_equal_versions_are_found_again(tmp_path: Path) -> None:
-    stored().write(tmp_path)
+    stored().store(tmp_path)
     assert find_stored(tmp_path, stored(day=2, value=0.0)) is not None
     assert find_stored(tmp_path, stored(versions="2")) is None
     (path,) = (tmp_path / "sts").glob("*.json")
@@ -81,7 +83,7 @@ def test_equal_results_of_equal_versions_are_found_again(tmp_path: Path) -> None
 
 
 def test_a_hostile_name_stays_in_its_folder(tmp_path: Path) -> None:
-    stored("../../x\x1b/" + "y" * 300, suite="own").write(tmp_path / "a")
+    stored("../../x\x1b/" + "y" * 300, suite="own").store(tmp_path / "a")
     (path,) = tmp_path.rglob("*.json")
     assert path.parent == tmp_path / "a" / "own"
 
@@ -91,7 +93,7 @@ def test_two_evaluations_at_once_lose_nothing(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(
             pool.map(
-                lambda name: stored(name, suite="own").write(tmp_path / "evaluation"), names * 3
+                lambda name: stored(name, suite="own").store(tmp_path / "evaluation"), names * 3
             )
         )
     (results,) = read_results(tmp_path)
@@ -102,7 +104,7 @@ def test_two_evaluations_at_once_lose_nothing(tmp_path: Path) -> None:
 
 def test_a_run_has_one_result_for_each_way_it_was_read(tmp_path: Path) -> None:
     for one in (stored(), stored("STS12", 40.0), stored(value=30.0, max_length=16)):
-        one.write(tmp_path / "evaluation")
+        one.store(tmp_path / "evaluation")
     found = {results.name: results for results in read_results(tmp_path)}
     assert set(found) == {"m (max_length 128)", "m (max_length 16)"}
     whole = found["m (max_length 128)"].suites["sts"]
@@ -122,7 +124,7 @@ def test_two_kmeans_runs_do_not_replace_ten(tmp_path: Path) -> None:
     ten = stored("AG", 80.0, "clustering", settings={"kmeans_seeds": 10})
     two = stored("AG", 60.0, "clustering", day=2, settings={"kmeans_seeds": 2})
     for one in (ten, two):
-        one.write(tmp_path / "evaluation")
+        one.store(tmp_path / "evaluation")
     (results,) = read_results(tmp_path)
     assert results.suites["clustering"].sets["AG"].value == 80
     assert results.suites["clustering"].settings == {"kmeans_seeds": 10}
@@ -130,8 +132,8 @@ def test_two_kmeans_runs_do_not_replace_ten(tmp_path: Path) -> None:
 
 
 def test_another_version_overwrites_nothing_and_the_newest_counts(tmp_path: Path) -> None:
-    stored(day=2, versions="2", value=7.0).write(tmp_path / "evaluation")
-    stored(day=1).write(tmp_path / "evaluation")
+    stored(day=2, versions="2", value=7.0).store(tmp_path / "evaluation")
+    stored(day=1).store(tmp_path / "evaluation")
     (results,) = read_results(tmp_path)
     assert results.suites["sts"].sets["STS-B"].value == 7
     assert len(list(tmp_path.rglob("*.json"))) == 2
@@ -143,7 +145,7 @@ def test_own_files_of_one_name_are_told_apart_and_compared() -> None:
         for v in (1.0, 2.0)
     ]
     assert set(models[0].suites["own"].sets) == {"pairs (rows-a)", "pairs (rows-b)"}
-    keys = comparable(models)
+    keys = list(shared_sets(models))
     assert keys == ["own/pairs (rows-a)", "own/pairs (rows-b)"]
     gold = gold_scores(models, lambda name: pytest.fail("no benchmark is asked for"))
     assert list(gold) == keys
@@ -154,14 +156,18 @@ def test_nothing_and_broken(tmp_path: Path) -> None:
         read_results(tmp_path)
     (tmp_path / "evaluation/sts").mkdir(parents=True)
     (tmp_path / "evaluation/sts/x.json").write_text("{")
-    with pytest.raises(UserError, match=r"x.json is broken: delete it"):
+    with pytest.raises(
+        UserError, match=r"x.json holds no results of clusterns evaluate, or is broken"
+    ):
         read_results(tmp_path)
 
 
 def made(name: str = "m", suite: str = "sts", **values: float) -> Results:
     sets = {key: SetResult(value, "Spearman", 3, 0.0, digest=key) for key, value in values.items()}
     items = {f"{suite}/{key}": np.array([0.1, 0.2, 0.3], dtype=np.float32) for key in values}
-    return Results(name, {"fingerprint": "f"}, {"seed": 1}, {suite: SuiteResult(sets)}, items)
+    return Results(
+        name, {"fingerprint": "f"}, {"seed": 1}, {suite: SuiteResult(sets)}, predictions=items
+    )
 
 
 def test_one_file_is_written_and_read(tmp_path: Path) -> None:

@@ -8,13 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clusterns.errors import UserError
 from clusterns.evaluation import hub
-from clusterns.evaluation.catalog import AVERAGED, CATALOG, EvaluationData
+from clusterns.evaluation.catalog import CATALOG, EvaluationData
 from clusterns.evaluation.datasets import LabeledTexts, Retrieval, ScoredPairs
 from clusterns.evaluation.plan import find_jobs
 from clusterns.evaluation.runner import EvaluationContext, Outcome, run_job
-from clusterns.evaluation.validators import SuiteEvaluator
 from clusterns.vectors.embed import Embedder
 from tests.helpers.hash_encoder import HashEncoder
 
@@ -129,28 +127,3 @@ def test_own_sets_of_three_kinds(context: EvaluationContext, data: EvaluationDat
     assert outcomes[0].clusters is not None
     assert outcomes[0].clusters.tolist() == [0, 1]
     assert len({one.digest for one in sets.values()}) == 3
-
-
-def test_suite_as_an_evaluator(data: EvaluationData, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Card:
-        def set_evaluation_metrics(self, *_: object) -> None:
-            pass
-
-    encoder = HashEncoder()
-    encoder.model_card_data = Card()  # type: ignore[attr-defined]
-    evaluator = SuiteEvaluator("sts", data.folders[0])
-    # Two of seven sets have no average.
-    assert evaluator.primary_metric is None
-    assert set(evaluator(encoder)) == {"sts_STS13", "sts_STS-B"}
-    monkeypatch.setitem(AVERAGED, "sts", ("STS13", "STS-B"))
-    evaluator = SuiteEvaluator("sts", data.folders[0])
-    metrics = evaluator(encoder)
-    mean = (metrics["sts_STS13"] + metrics["sts_STS-B"]) / 2
-    assert metrics[evaluator.primary_metric or ""] == pytest.approx(mean)
-    geometry = SuiteEvaluator("geometry", data.folders[0])
-    assert not geometry.greater_is_better
-    assert set(geometry(encoder)) == {
-        "geometry_alignment", "geometry_uniformity", "geometry_anisotropy"
-    }  # fmt: skip
-    with pytest.raises(UserError, match="no suite 'stss'"):
-        SuiteEvaluator("stss")

@@ -55,7 +55,7 @@ def trials(tmp_path: Path, experiment: Experiment, monkeypatch: pytest.MonkeyPat
         one = {"STS12": SetResult(value, "Spearman", 300, 0, digest="d")}
         cosines = np.random.default_rng(number).normal(size=300).astype(np.float32)
         stored = StoredResult("sts", "STS12", "d", trial.line, {}, {}, {}, one)
-        replace(stored, predictions={"sts": cosines}).write(trial.folder / "run" / "evaluation")
+        replace(stored, predictions={"sts": cosines}).store(trial.folder / "run" / "evaluation")
         sets = {"STS12": asdict(one["STS12"])}
         (trial.folder / "run" / "metrics.jsonl").write_text('{"step": 5, "loss": 1.5}\n')
         (trial.folder / "run" / "recipe.yaml").write_text("temperature: 0.05\n")

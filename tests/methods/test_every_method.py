@@ -75,7 +75,7 @@ def run(
     return train(
         recipe,
         dataset.select(range(40, len(texts))),
-        validation(recipe, None, dataset.select(range(40))),
+        validation(None, dataset.select(range(40))),
         RunFolder(folder),
         resume=resume,
         quiet=True,

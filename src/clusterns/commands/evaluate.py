@@ -185,7 +185,7 @@ class EvaluateRequest(ModelOptions):
                 failed.append(error)
                 log(f"{job.name} is skipped: {error}")
                 continue
-            one.write(folder)
+            one.store(folder)
             done.append(one)
         if not done:
             raise failed[0]

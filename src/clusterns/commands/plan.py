@@ -17,7 +17,7 @@ from clusterns.data.settings import CorpusSettings
 from clusterns.data.sources import check_sources
 from clusterns.encoder.locate import INCLUDED, MINIBERT, is_sentence_transformer, resolve_base
 from clusterns.errors import UserError
-from clusterns.evaluation.custom import check_own, split_columns
+from clusterns.evaluation.custom import check_scored_pairs, split_columns
 from clusterns.files import read_json
 from clusterns.methods.registry import get_method
 from clusterns.training.folder import RunFolder, RunResult
@@ -126,7 +126,7 @@ class Plan:
                     f"--dev {recipe.dev}: there is no such file. Name a file of scored pairs, or "
                     f"{STSB}, {LABEL_FREE} or {NONE}."
                 )
-            check_own("pairs", Path(recipe.dev))
+            check_scored_pairs(Path(recipe.dev))
         if recipe.positives == "document" and recipe.document is None:
             raise UserError(NO_DOCUMENTS_TO_PAIR)
         check_sources(self.sources, Columns(recipe.column, document=recipe.document))
@@ -152,7 +152,7 @@ class Plan:
 
         pairs = scored_pairs(self.recipe.dev)
         rows, heldout, facts = self.text()
-        evaluator = validation(self.recipe, pairs, heldout)
+        evaluator = validation(pairs, heldout)
         result = train(
             self.recipe, rows, evaluator, folder, resume=self.resume, corpus=facts, quiet=not shows_status(),
         )  # fmt: skip

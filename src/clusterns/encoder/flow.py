@@ -207,58 +207,43 @@ def flow_layers(flow: Flow) -> list[Module]:
 
 def _layers(flow: Flow) -> Iterator[Module]:
     steps = [step for step in flow.steps if isinstance(step, Step)]
-    d = flow.dimension
-    width = steps[0].network.second.out_features
+    d, width = flow.dimension, steps[0].network.second.out_features
     state = d + 2 * width
-    weight, bias = _padded(*_norm_and_reversal(steps[0], d), rows=state)
-    yield _dense(weight, bias)
+    first, second = slice(d, d + width), slice(d + width, state)  # h1 and h2 in the state
+    yield _dense(*_norm_and_reversal(steps[0], state, d))
     for step, following in zip(steps, [*steps[1:], None], strict=True):
         network, cut = step.network, step.cut
-        first = torch.zeros(state, state, dtype=torch.float64)
-        first_bias = torch.zeros(state, dtype=torch.float64)
-        first[d : d + width, :cut], first_bias[d : d + width] = _normed(
-            network.first.weight, network.first_norm
-        )
-        yield _dense(first, first_bias, residual=True)
-        second, second_bias = torch.zeros_like(first), torch.zeros_like(first_bias)
-        second[d + width :, d : d + width], second_bias[d + width :] = _normed(
-            network.second.weight, network.second_norm
-        )
-        yield _dense(second, second_bias, residual=True)
+        yield _hidden_layer(network.first, network.first_norm, state, first, slice(cut))
+        yield _hidden_layer(network.second, network.second_norm, state, second, first)
         # x + network, then what comes before the next step's network.
         scale = (3 * network.log_scale).exp()
-        joined = torch.eye(d, state, dtype=torch.float64)
-        joined_bias = torch.zeros(d, dtype=torch.float64)
-        joined[cut : 2 * cut, d + width :] = network.last.weight * scale[:, None]
-        joined_bias[cut : 2 * cut] = network.last.bias * scale
-        if following is None:
-            yield _dense(joined, joined_bias)
-            return
-        weight, bias = _norm_and_reversal(following, d)
-        yield _dense(*_padded(weight @ joined, weight @ joined_bias + bias, rows=state))
+        weight, bias = torch.eye(d, state).double(), torch.zeros(d).double()
+        weight[cut : 2 * cut, second] = network.last.weight * scale[:, None]
+        bias[cut : 2 * cut] = network.last.bias * scale
+        if following is not None:
+            after, shift = _norm_and_reversal(following, state, d)
+            weight, bias = after @ weight, after @ bias + shift
+        yield _dense(weight, bias)
 
 
-def _norm_and_reversal(step: Step, dimension: int) -> tuple[Tensor, Tensor]:
-    """Activation norm and reversal of a step's channels, the first ones, as weight and bias."""
+def _norm_and_reversal(step: Step, state: int, dimension: int) -> tuple[Tensor, Tensor]:
+    """Activation norm and reversal of a step's channels, the first ones: weight and bias to the state."""
     channels = 2 * step.cut
     scale = step.norm.log_scale.exp()
-    weight = torch.eye(dimension, dtype=torch.float64)
-    bias = torch.zeros(dimension, dtype=torch.float64)
+    weight, bias = torch.eye(state, dimension).double(), torch.zeros(state).double()
     weight[:channels, :channels] = scale.diag().flip(0)
     bias[:channels] = (step.norm.bias * scale).flip(0)
     return weight, bias
 
 
-def _normed(weight: Tensor, norm: ActNorm) -> tuple[Tensor, Tensor]:
-    """A linear layer and the activation norm behind it as one."""
+def _hidden_layer(
+    linear: nn.Linear, norm: ActNorm, state: int, rows: slice, columns: slice
+) -> Dense:
+    """A hidden layer and the activation norm behind it, from one part of the state to another."""
     scale = norm.log_scale.exp()
-    return weight * scale[:, None], norm.bias * scale
-
-
-def _padded(weight: Tensor, bias: Tensor, rows: int) -> tuple[Tensor, Tensor]:
-    """With rows of zeros below."""
-    missing = rows - len(weight)
-    return nn.functional.pad(weight, (0, 0, 0, missing)), nn.functional.pad(bias, (0, missing))
+    weight, bias = torch.zeros(state, state).double(), torch.zeros(state).double()
+    weight[rows, columns], bias[rows] = linear.weight * scale[:, None], norm.bias * scale
+    return _dense(weight, bias, residual=True)
 
 
 def _dense(weight: Tensor, bias: Tensor, residual: bool = False) -> Dense:

@@ -74,15 +74,10 @@ class Catalog(Settings):
 
     @model_validator(mode="after")
     def _names_are_known(self) -> Catalog:
+        known = {*self.suites, *self.sources, *FORMATS}
         for name, entry in self.sets.items():
-            for what, used, known in (
-                ("suite", entry.suite, self.suites),
-                ("source", [entry.source], self.sources),
-                ("format", [entry.format], FORMATS),
-            ):
-                for value in used:
-                    if value not in known:
-                        raise ValueError(f"{name}: there is no {what} {value!r}.")
+            if unknown := {*entry.suite, entry.source, entry.format} - known:
+                raise ValueError(f"{name}: there is no suite, source or format {min(unknown)!r}.")
             layout = entry.model_fields_set & set(Layout.model_fields)
             if entry.format.startswith("own-") and layout:
                 raise ValueError(f"{name}: format {entry.format} does not read {min(layout)}.")
@@ -140,8 +135,7 @@ class EvaluationData:
     def pairs(self, name: str) -> ScoredPairs:
         """Find a set of scored pairs."""
         found = self.find(name)
-        if not isinstance(found, ScoredPairs):
-            raise TypeError(f"{name} is a {type(found).__name__}, not a set of scored pairs")
+        assert isinstance(found, ScoredPairs)
         return found
 
     def find(self, name: str) -> EvaluationSet:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -98,42 +99,62 @@ def find_differences(
             f"{n_resamples} resamples are too few: a standard error needs at least {MIN_RESAMPLES}."
         )
     tests: list[tuple[str, str, str, str, Floats, int]] = []
-    tested = []
+    reasons: dict[str, list[str]] = {}
     for group in (models, searches(models)):
-        keys = [
-            key
-            for key in comparable(group)
-            if not _why_not(group[0], key, gold) and (group is not models or not _is_search(key))
-        ]
-        tested += keys
         # By suite and set: the scores of all models on every resample, and the number of clusters.
         samples: dict[str, dict[str, tuple[Floats, int]]] = {}
-        for key in bar(keys, desc="Resample", unit="set", shown=progress):
+        shared = shared_sets(group)
+        for key in bar(shared, desc="Resample", unit="set", shown=progress):
             suite, name = key.split("/", 1)
-            found = _resample(group, key, gold.get(key), n_resamples, seed)
-            samples.setdefault(suite, {})[name] = found
+            if group is models and suite == "retrieval":  # the ways of searching follow
+                continue
+            if reason := _why_not(group, key, shared[key], gold):
+                reasons.setdefault(reason, []).append(name)
+            else:
+                found = _resample(group, key, gold.get(key), n_resamples, seed)
+                samples.setdefault(suite, {})[name] = found
         for suite, sets in samples.items():
             names = averaged_sets(suite, [*sets])
             if names:
                 mean = np.mean([sets[name][0] for name in names], axis=0)
                 sets[AVERAGE] = mean, min(sets[name][1] for name in names)
-            for first, second in combinations(range(len(group)), 2):
+            for (i, first), (j, second) in combinations(enumerate(group), 2):
                 for name, (sample, clusters) in sets.items():
-                    gaps = sample[:, first] - sample[:, second]
-                    tests.append(
-                        (suite, name, group[first].name, group[second].name, gaps, clusters)
-                    )
+                    gaps = sample[:, i] - sample[:, j]
+                    tests.append((suite, name, first.name, second.name, gaps, clusters))
     differences = [
         Difference(
             suite, name, first, second, float(gaps[0]), *interval(gaps, clusters, len(tests))
         )
         for suite, name, first, second, gaps, clusters in tests
     ]
-    return Comparison(differences, n_resamples, _untested(models, gold, tested))
+    notes = [f"Not compared: {', '.join(names)} ({reason})." for reason, names in reasons.items()]
+    return Comparison(differences, n_resamples, notes)
 
 
-def _is_search(key: str) -> bool:
-    return key.startswith("retrieval/")
+def shared_sets(models: Sequence[Results]) -> dict[str, list[SetResult]]:
+    """The sets that several models were all evaluated on, by the key of their predictions: a result each."""
+    found: dict[str, list[SetResult]] = {}
+    for model in models:
+        for suite, result in model.suites.items():
+            for label, one in result.sets.items():
+                found.setdefault(f"{suite}/{label}", []).append(one)
+    return {key: sets for key, sets in found.items() if len(sets) == len(models) > 1}
+
+
+def _why_not(
+    models: Sequence[Results], key: str, sets: Sequence[SetResult], gold: Mapping[str, Gold]
+) -> str | None:
+    """Why the models cannot be compared on a set that they share."""
+    if len({one.digest for one in sets}) > 1:
+        return "the models were evaluated on different examples"
+    if not all(key in model.predictions for model in models):
+        return "there are no per-example predictions"
+    if sets[0].metric == SPEARMAN and key not in gold:
+        return "the gold scores were not found (--data), or are not those of the models"
+    if sets[0].metric == SPEARMAN and gold[key].clusters.max() == 0:
+        return "all of its pairs are connected by shared sentences"
+    return None
 
 
 def _resample(
@@ -150,70 +171,13 @@ def _resample(
     return sample, int(clusters.max()) + 1
 
 
-def _why_not(model: Results, key: str, gold: Mapping[str, Gold]) -> str | None:
-    """Why a set with predictions of all models cannot be resampled."""
-    one = _set_in(model, key)
-    if one is None or one.metric != SPEARMAN:
-        return None
-    if key not in gold:
-        return "the gold scores were not found (--data), or are not those of the models"
-    if gold[key].clusters.max() == 0:
-        return "all of its pairs are connected by shared sentences"
-    return None
-
-
-def _untested(
-    models: Sequence[Results], gold: Mapping[str, Gold], tested: Sequence[str]
-) -> list[str]:
-    """Why sets that all models were evaluated on are not compared."""
-    first, *others = models
-    reasons: dict[str, list[str]] = {}
-    for suite, result in first.suites.items():
-        for label, one in result.sets.items():
-            key = f"{suite}/{label}"
-            digests = {digest_in(model, key) for model in others}
-            if not others or {key, f"{suite}/{one.name}"} & {*tested} or None in digests:
-                continue
-            if digests != {one.digest}:
-                reason = "the models were evaluated on different examples"
-            elif not all(key in model.predictions for model in models):
-                reason = "there are no per-example predictions"
-            else:
-                reason = _why_not(first, key, gold) or ""
-            reasons.setdefault(reason, []).append(label)
-    return [f"Not compared: {', '.join(names)} ({reason})." for reason, names in reasons.items()]
-
-
-def comparable(models: Sequence[Results]) -> list[str]:
-    """The keys of the predictions that all models made on the same examples."""
-    first, *others = models or [Results("")]
-    found = []
-    for suite, result in first.suites.items():
-        for name, one in result.sets.items():
-            key = f"{suite}/{name}"
-            if all(key in m.predictions and digest_in(m, key) == one.digest for m in models):
-                found.append(key)
-    return found if others else []
-
-
-def digest_in(model: Results, key: str) -> str | None:
-    """The digest of the examples that a model's predictions belong to."""
-    found = _set_in(model, key)
-    return found.digest if found else None
-
-
-def _set_in(model: Results, key: str) -> SetResult | None:
-    suite, label = key.split("/", 1)
-    return model.suites[suite].sets.get(label) if suite in model.suites else None
-
-
 def gold_scores(models: Sequence[Results], find: Callable[[str], ScoredPairs]) -> dict[str, Gold]:
-    """The gold scores of the sets of pairs that can be compared, where they can be found.
+    """The gold scores of the pairs that all models were evaluated on, where they can be found.
 
     The scores of benchmarks are others' work and do not go into result files: they are read again.
     """
     gold: dict[str, Gold] = {}
-    for key in comparable(models):
+    for key, sets in shared_sets(models).items():
         suite = key.split("/", 1)[0]
         if suite == "own":
             kept = [m.predictions for m in models if f"gold/{key}" in m.predictions]
@@ -223,13 +187,10 @@ def gold_scores(models: Sequence[Results], find: Callable[[str], ScoredPairs]) -
                 clusters = kept[0].get(f"clusters/{key}", np.arange(len(scores)))
                 gold[key] = Gold(scores, clusters)
         elif suite == "sts":
-            try:
-                found = _set_in(models[0], key)
-                pairs = find(found.name) if found else None
-            except MissingData:
-                pairs = None
-            if pairs is not None and pairs.digest == digest_in(models[0], key):
-                gold[key] = Gold(pairs.scores, pairs.clusters)
+            with suppress(MissingData):
+                pairs = find(sets[0].name)
+                if pairs.digest == sets[0].digest:
+                    gold[key] = Gold(pairs.scores, pairs.clusters)
     return gold
 
 

@@ -35,14 +35,15 @@ LABELED = (
 )
 QUERIES = (Column("query", usual=("query",)), Column("relevant", usual=("relevant",)))
 
-SETS = {"pairs": PAIRS, "labeled": LABELED, "queries": QUERIES}
-
 MANY = 20  # texts from which on nearly as many classes are a mistake
 
 
-def check_own(kind: str, file: Path) -> None:
-    """Refuse at once a set of a kind of ``SETS`` that cannot be read."""
-    check_table(file, SETS[kind])
+def check_scored_pairs(file: Path) -> None:
+    """Refuse at once, from its beginning, a file that lacks the columns of scored pairs."""
+    path, wanted = named_columns(file, PAIRS)
+    if is_light(path):
+        with readable(path), path.open("rb") as raw:
+            open_table(path, raw, wanted, doubtful=False)
 
 
 def read_scored_pairs(file: Path) -> ScoredPairs:
@@ -125,7 +126,10 @@ def read_lines(path: Path, *, western: bool = False) -> list[str]:
     with readable(path):
         content = path.read_bytes()
     if western:
-        content = _from_western(content)
+        try:
+            content.decode("utf-8")
+        except UnicodeDecodeError:
+            content = content.decode("cp1252", "replace").encode()
     return list(text_lines(path, io.BytesIO(content)))
 
 
@@ -140,10 +144,11 @@ def split_columns(file: Path) -> tuple[Path, str]:
 def named_columns(file: Path, columns: Sequence[Column]) -> tuple[Path, list[Column]]:
     """The file of ``FILE`` or ``FILE:COLUMN,COLUMN``, and its columns as they were asked for."""
     path, given = split_columns(file)
-    asked: Sequence[str | None] = [None] * len(columns)
-    if path != file:
-        asked = [column or None for column in given.split(",")]
-    if len(asked) != len(columns) or (path != file and None in asked):
+    if path == file:
+        asked: Sequence[str | None] = [None] * len(columns)
+    else:
+        asked = given.split(",")
+    if len(asked) != len(columns) or "" in asked:
         roles = ",".join(column.role for column in columns)
         raise UserError(f"{file}: name {len(columns)} columns after the file: {path}:{roles}.")
     option = f"{path.name}:{','.join(['COLUMN'] * len(columns))}"
@@ -151,16 +156,6 @@ def named_columns(file: Path, columns: Sequence[Column]) -> tuple[Path, list[Col
         replace(column, asked=place, option=option)
         for column, place in zip(columns, asked, strict=True)
     ]
-
-
-def check_table(file: Path, columns: Sequence[Column]) -> None:
-    """Refuse at once, from its beginning, a file that has not the columns."""
-    path, wanted = named_columns(file, columns)
-    if not path.is_file():
-        raise UserError(f"{path} is not a file.")
-    if is_light(path):
-        with readable(path), path.open("rb") as raw:
-            open_table(path, raw, wanted, doubtful=False)
 
 
 def read_table(path: Path, columns: Sequence[Column]) -> Iterator[tuple[int, Sequence[Any]]]:
@@ -178,11 +173,3 @@ def read_table(path: Path, columns: Sequence[Column]) -> Iterator[tuple[int, Seq
                 yield number, values
     if table.ragged:
         log(f"{path}: {table.ragged:,} lines have too many or too few cells and were left out.")
-
-
-def _from_western(content: bytes) -> bytes:
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError:
-        return content.decode("cp1252", "replace").encode()
-    return content

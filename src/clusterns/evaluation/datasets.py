@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from clusterns.errors import UserError
 
-CLUSTERING_ACCURACY = (
-    "clustering accuracy"  # under the best one-to-one match of clusters to classes
-)
+# Under the best one-to-one match of clusters to classes.
+CLUSTERING_ACCURACY = "clustering accuracy"
 SearchBy = Literal["vectors", "words", "both"]
 SEARCH_BY: tuple[SearchBy, ...] = get_args(SearchBy)
 
@@ -61,8 +60,6 @@ class ScoredPairs(Identity):
     metric: str = "Spearman"
 
     def __post_init__(self) -> None:
-        if not len(self.sentences1) == len(self.sentences2) == len(self.scores):
-            raise ValueError("both sides and the scores need the same length")
         if len(self.scores) < 2 or np.ptp(self.scores) == 0:
             raise UserError(
                 f"{self.source or self.name}: a correlation needs at least two pairs with "
@@ -117,8 +114,6 @@ class LabeledTexts(Identity):
     metric: str = CLUSTERING_ACCURACY
 
     def __post_init__(self) -> None:
-        if len(self.texts) != len(self.labels):
-            raise ValueError("texts and labels need the same length")
         if self.classes < 2:
             raise UserError(f"{self.source or self.name}: needs at least two classes.")
 

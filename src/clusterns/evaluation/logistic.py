@@ -9,7 +9,7 @@ computes is what it would compute alone (the tests hold both ways side by side).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -70,7 +70,6 @@ def train_classifiers(
     folds: Sequence[Fold],
     strengths: Sequence[Sequence[float]],
     protocol: Protocol,
-    tick: Callable[[int], object] = lambda folds: None,
 ) -> Trained:
     """Train a classifier for each fold and each of its L2 strengths.
 
@@ -80,7 +79,6 @@ def train_classifiers(
         folds: which rows each classifier sees.
         strengths: the L2 strengths of each fold, equally many.
         protocol: the settings.
-        tick: called with the number of folds that got done.
     """
     rows = with_ones(features)
     classes = int(labels.max()) + 1
@@ -119,8 +117,6 @@ def train_classifiers(
         if not still.all():
             live = live[still]
             state = state.part(torch.from_numpy(still))
-            tick(int((~still).sum()))
-    tick(len(live))
     return Trained(best.view(count, per_fold, classes, -1), accuracies)
 
 
@@ -146,17 +142,12 @@ class _Adam:
         move = self.square.sqrt().div_(scale).add_(1e-8)
         self.weights.sub_(torch.div(self.mean * size, move, out=move), alpha=self.learning_rate)
 
-    def part(self, folds: Tensor) -> _Adam:
-        """A copy that holds only some of the folds."""
+    def part(self, folds: Tensor | slice) -> _Adam:
+        """Some of the folds: as a copy, or those of a slice in place."""
         some = _Adam(self.weights[folds], self.l2[folds], self.learning_rate)
         some.mean, some.square = self.mean[folds], self.square[folds]
         some.steps = self.steps[folds]
         return some
-
-    def put(self, folds: Tensor, some: _Adam) -> None:
-        """Take some of the folds back."""
-        self.weights[folds], self.steps[folds] = some.weights, some.steps
-        self.mean[folds], self.square[folds] = some.mean, some.square
 
 
 def _train_epoch(
@@ -172,10 +163,8 @@ def _train_epoch(
         for fold, order in enumerate(orders):
             index = torch.from_numpy(order[start : start + batch_size])[None]
             if index.numel():
-                here = torch.tensor([fold])
-                alone = state.part(here)
+                alone = state.part(slice(fold, fold + 1))
                 alone.step(_gradient(alone.weights, index, rows, onehot))
-                state.put(here, alone)
 
 
 def _gradient(weights: Tensor, index: Tensor, rows: Tensor, onehot: Tensor) -> Tensor:

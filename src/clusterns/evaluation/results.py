@@ -6,13 +6,12 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from clusterns.errors import UserError
@@ -20,10 +19,10 @@ from clusterns.evaluation.catalog import AVERAGED, CATALOG
 from clusterns.evaluation.datasets import label_of
 from clusterns.files import atomic_file, read_json, write_json
 
-FORMAT = 1
 LOWER_IS_BETTER = ("geometry",)
 OLD_LABEL = re.compile(r"(.+?)(?: \((Hub|[\d,]+ rows)\))?")
-Predictions = dict[str, NDArray[Any]]
+Predictions = dict[str, Any]  # arrays
+_adapter: Any = cache(TypeAdapter)
 
 
 def averaged_sets(suite: str, names: Iterable[str]) -> tuple[str, ...]:
@@ -115,64 +114,57 @@ class SuiteResult:
 
 
 @dataclass
-class Results:
-    """All results of one model, as they are written to JSON.
+class Recorded:
+    """What is stored as JSON, with its predictions per example in a file beside it."""
+
+    FORMAT: ClassVar[int]
+    predictions: Predictions = field(default_factory=dict, kw_only=True)
+
+    def plain(self) -> dict[str, Any]:
+        """Everything except the predictions, ready for JSON."""
+        found = asdict(self)
+        del found["predictions"]
+        return {"format": self.FORMAT, **found}
+
+    def write(self, path: Path) -> None:
+        """Write the JSON file after the predictions: the numbers never stand without them."""
+        if self.predictions:
+            write_predictions(predictions_file(path), self.predictions)
+        write_json(path, self.plain())
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read what ``write`` wrote."""
+        try:
+            plain = read_json(path)
+            if plain.pop("format") != cls.FORMAT:
+                raise UserError(f"{path} was written by another version of clusterns.")
+            if {each.name for each in fields(cls)} - {"predictions"} - plain.keys():
+                raise KeyError("a field")
+            one: Self = _adapter(cls).validate_python(plain)
+        except OSError as error:
+            raise UserError(f"cannot read {path}: {error.strerror}.") from error
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise UserError(
+                f"{path} holds no results of clusterns evaluate, or is broken: evaluate the model again."
+            ) from error
+        one.predictions = read_predictions(predictions_file(path))
+        return one
+
+
+@dataclass
+class Results(Recorded):
+    """All results of one model.
 
     ``predictions`` holds what the model said of each example (cosines, right or wrong), by suite and
-    label. They are stored in a file beside the JSON file, so that two models can be compared later.
+    label, so that two models can be compared later.
     """
 
+    FORMAT = 1
     name: str
     model: dict[str, Any] = field(default_factory=dict)
     record: dict[str, Any] = field(default_factory=dict)
     suites: dict[str, SuiteResult] = field(default_factory=dict)
-    predictions: dict[str, Any] = field(default_factory=dict)
-
-    def plain(self) -> dict[str, Any]:
-        """Everything except the predictions, ready for JSON."""
-        return {"format": FORMAT} | _without_predictions(self)
-
-    def write(self, path: Path) -> None:
-        """Write the JSON file, and the predictions beside it."""
-        write_with_predictions(path, FORMAT, self)
-
-    @classmethod
-    def read(cls, path: Path) -> Results:
-        """Read what ``write`` wrote."""
-        try:
-            return read_with_predictions(path, cls, FORMAT, "suites")
-        except OSError as error:
-            raise UserError(f"cannot read {path}: {error.strerror}.") from error
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UserError(f"{path} holds no results of clusterns evaluate.") from error
-
-
-def write_with_predictions(path: Path, form: int, one: Any) -> None:
-    """Write a dataclass as JSON, after its predictions: the numbers never stand without them."""
-    if one.predictions:
-        write_predictions(predictions_file(path), one.predictions)
-    write_json(path, {"format": form} | _without_predictions(one))
-
-
-def read_with_predictions(path: Path, kind: Any, form: int, needed: str) -> Any:
-    """Read what :func:`write_with_predictions` wrote."""
-    plain = read_json(path)
-    if plain.pop("format") != form:
-        raise UserError(f"{path} was written by another version of clusterns.")
-    if needed not in plain:
-        raise KeyError(needed)
-    found = _adapter(kind).validate_python(plain)
-    found.predictions = read_predictions(predictions_file(path))
-    return found
-
-
-def _without_predictions(one: Any) -> dict[str, Any]:
-    return {key: value for key, value in asdict(one).items() if key != "predictions"}
-
-
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
 
 
 def predictions_file(path: Path) -> Path:

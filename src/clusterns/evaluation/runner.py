@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterns.console import bar, printable
+from clusterns.console import bar
 from clusterns.evaluation.clustering import (
     Labels,
     adjusted_mutual_information,
@@ -30,7 +30,7 @@ from clusterns.evaluation.plan import MTEB, OWN, RETRIEVAL, Job
 from clusterns.evaluation.results import SetResult
 from clusterns.evaluation.retrieval import retrieval_of
 from clusterns.evaluation.sts import cosines_of, spearman
-from clusterns.evaluation.transfer import count_ticks, transfer_score
+from clusterns.evaluation.transfer import transfer_score
 from clusterns.vectors.embed import Embedder
 
 
@@ -41,10 +41,6 @@ class EvaluationContext:
     embed: Embedder
     kmeans_runs: int = 10
     progress: bool = False
-
-    def bar(self, name: str, total: int, unit: str) -> Any:
-        """A progress bar, where bars are wanted."""
-        return bar(total=total, desc=printable(name), unit=unit, leave=False, shown=self.progress)
 
 
 @dataclass(frozen=True)
@@ -108,8 +104,7 @@ def _scored_pairs(context: EvaluationContext, job: Job, pairs: ScoredPairs) -> O
 def _transfer(context: EvaluationContext, job: Job, task: TransferTask) -> Outcome:
     """Accuracy of SentEval's classifier."""
     context.embed(task.sentences)
-    with context.bar(job.name, count_ticks(task), "fold") as shown:
-        score = transfer_score(context.embed, task, tick=shown.update)
+    score = transfer_score(context.embed, task, progress=context.progress)
     details = {} if score.f1 is None else {"F1": score.f1}
     return Outcome({job.name: _result(context, job, score.accuracy, details)}, score.right)
 
@@ -117,11 +112,8 @@ def _transfer(context: EvaluationContext, job: Job, task: TransferTask) -> Outco
 def _labeled_texts(context: EvaluationContext, job: Job, texts: LabeledTexts) -> Outcome:
     """Mean and spread over K-means runs of the set's metric, and the other one beside it."""
     vectors = context.embed(texts.texts)
-    clusters = []
-    with context.bar(job.name, context.kmeans_runs, "run") as shown:
-        for seed in range(context.kmeans_runs):
-            clusters.append(cluster(vectors, texts.classes, seed))
-            shown.update()
+    runs = bar(range(context.kmeans_runs), desc="K-means", leave=False, shown=context.progress)
+    clusters = [cluster(vectors, texts.classes, seed) for seed in runs]
     measures: dict[str, Callable[[Labels, Labels], float]] = {
         CLUSTERING_ACCURACY: hungarian_accuracy,
         "AMI": adjusted_mutual_information,

@@ -6,24 +6,16 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from clusterns.console import log
 from clusterns.errors import UserError
 from clusterns.evaluation.catalog import SUITES
-from clusterns.evaluation.results import (
-    Results,
-    SetResult,
-    SuiteResult,
-    identified,
-    read_with_predictions,
-    write_with_predictions,
-)
+from clusterns.evaluation.results import Recorded, Results, SetResult, SuiteResult, identified
 from clusterns.vectors.settings import Loading
 
-FORMAT = 2
 FOLDER = "evaluation"  # in a run folder, and in the cache
 # How a model was read; together with its fingerprint it decides the vectors.
 READING = tuple(Loading.model_fields)
@@ -31,9 +23,10 @@ SUITE_ORDER = (*SUITES, "own", "retrieval", "mteb")
 
 
 @dataclass
-class StoredResult:
+class StoredResult(Recorded):
     """The result of one set, with all that is needed to make it again."""
 
+    FORMAT = 2
     suite: str
     set: str
     digest: str
@@ -43,7 +36,6 @@ class StoredResult:
     record: dict[str, Any]
     sets: dict[str, SetResult]
     seconds: float = 0.0
-    predictions: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.sets = identified(self.sets)
@@ -65,11 +57,6 @@ class StoredResult:
         return hashlib.blake2b(text.encode(), digest_size=5).hexdigest()
 
     @property
-    def kmeans_runs(self) -> int:
-        """How many K-means runs its score averages."""
-        return int(self.settings.get("kmeans_seeds", 1))
-
-    @property
     def date(self) -> str:
         """When it was made."""
         return str(self.record.get("date", ""))
@@ -79,17 +66,9 @@ class StoredResult:
         called = re.sub(r"[^\w.-]+", "_", self.set)[:80]
         return folder / self.suite / f"{called}.{self.key}.json"
 
-    def write(self, folder: Path) -> None:
-        """Write it; the numbers come last, so that they never stand without the predictions."""
-        write_with_predictions(self.file(folder), FORMAT, self)
-
-    @classmethod
-    def read(cls, path: Path) -> StoredResult:
-        """Read what ``write`` wrote."""
-        try:
-            return read_with_predictions(path, cls, FORMAT, "sets")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise UserError(f"{path} is broken: delete it and evaluate again.") from error
+    def store(self, folder: Path) -> None:
+        """Write it into a folder of results."""
+        self.write(self.file(folder))
 
 
 def find_stored(folder: Path, wanted: StoredResult) -> StoredResult | None:
@@ -142,7 +121,10 @@ def join(stored: Iterable[StoredResult]) -> Results:
     same: dict[tuple[str, str, str], list[StoredResult]] = {}
     for one in stored:
         same.setdefault((one.suite, one.set, one.digest), []).append(one)
-    parts = [max(group, key=lambda one: (one.kmeans_runs, one.date)) for group in same.values()]
+    parts = [
+        max(group, key=lambda one: (one.settings.get("kmeans_seeds", 1), one.date))
+        for group in same.values()
+    ]
     last = max(parts, key=lambda one: one.date)
     results = Results(last.name, dict(last.model), dict(last.record))
     names = [(one.suite, one.set) for one in parts]
@@ -165,8 +147,4 @@ def join(stored: Iterable[StoredResult]) -> Results:
 def _place(one: StoredResult) -> tuple[int, int]:
     """Suites and sets in the order of the paper's tables, others as they came."""
     name = next((each.name for each in one.sets.values()), "")
-    sets = SUITES.get(one.suite, ())
-    return (
-        SUITE_ORDER.index(one.suite) if one.suite in SUITE_ORDER else len(SUITE_ORDER),
-        sets.index(name) if name in sets else len(sets),
-    )
+    return SUITE_ORDER.index(one.suite), (*SUITES.get(one.suite, ()), name).index(name)

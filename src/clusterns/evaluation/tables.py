@@ -9,12 +9,11 @@ from importlib.resources import files
 import numpy as np
 import yaml
 
-from clusterns.evaluation.catalog import AVERAGED
 from clusterns.evaluation.results import (
     LOWER_IS_BETTER,
     Results,
+    SetResult,
     SuiteResult,
-    average,
     averaged_sets,
     searches,
 )
@@ -38,74 +37,67 @@ def suite_table(
     suite: str,
     models: Sequence[tuple[str, SuiteResult]],
     published: Published | None = None,
+    measure: str = "",
 ) -> Table:
-    """One suite of one or more models side by side, below published rows where they are given."""
+    """One suite of one or more models side by side, below published rows where they are given.
+
+    Of retrieval, ``measure`` is shown.
+    """
     names = list(dict.fromkeys(name for _, result in models for name in result.sets))
     table = Table(
-        TITLES.get(suite, suite),
+        f"Retrieval ({measure} x100)" if measure else TITLES.get(suite, suite),
         list(names),
         lower_is_better=suite in LOWER_IS_BETTER,
         digits=3 if suite == "geometry" else 2,
     )
+    averages: list[float | None] = []
     for label, numbers in (published or {}).items():
         if any(name in numbers for name in names):
             table.rows.append((f"{label} (paper)", [numbers.get(name) for name in names]))
             table.spreads.append([None] * len(names))
+            averages.append(numbers.get(AVERAGE))  # the paper prints its own
+    averaged = averaged_sets(suite, names)
+    has_average = False
     for label, result in models:
-        sets = [result.sets.get(name) for name in names]
-        table.rows.append((label, [one.value if one else None for one in sets]))
-        table.spreads.append([one.spread if one else None for one in sets])
-    if suite in AVERAGED:
-        _add_average(table, suite, models, published or {})
+        values = {name: _value(one, measure) for name, one in result.sets.items()}
+        table.rows.append((label, [values.get(name) for name in names]))
+        table.spreads.append([result.sets[n].spread if n in values else None for n in names])
+        found = [number for name in averaged if (number := values.get(name)) is not None]
+        complete = bool(averaged) and len(found) == len(averaged)
+        averages.append(float(np.mean(found)) if complete else None)
+        has_average |= complete
+    if has_average:
+        table.columns.append(AVERAGE)
+        for (_, row), spreads, value in zip(table.rows, table.spreads, averages, strict=True):
+            row.append(value)
+            spreads.append(None)
+        table.notes.append(f"{AVERAGE}: the mean of {', '.join(averaged)}.")
     if suite == "own":
         metrics = {name: one.metric for _, r in models for name, one in r.sets.items()}
         table.columns = [f"{name} ({metrics[name]})" for name in names]
-    _add_notes(table, models)
+    if measure in ("", MEASURES[0]):
+        _add_notes(table, [result for _, result in models])
     return table
 
 
-def _add_average(
-    table: Table, suite: str, models: Sequence[tuple[str, SuiteResult]], published: Published
-) -> None:
-    """Append the average, where any model has all of its sets; the paper prints its own."""
-    averages = [
-        average(suite, {name: one.value for name, one in result.sets.items()})
-        for _, result in models
-    ]
-    if not any(value is not None for value in averages):
-        return
-    averages[:0] = [
-        numbers.get(AVERAGE)
-        for numbers in published.values()
-        if any(name in numbers for name in table.columns)
-    ]
-    table.columns.append(AVERAGE)
-    for (_, values), spreads, value in zip(table.rows, table.spreads, averages, strict=True):
-        values.append(value)
-        spreads.append(None)
-    table.notes.append(f"{AVERAGE}: the mean of {', '.join(AVERAGED[suite])}.")
+def _value(one: SetResult, measure: str) -> float | None:
+    return one.value if measure in ("", one.metric) else one.details.get(measure.lower())
 
 
-def _add_notes(table: Table, models: Sequence[tuple[str, SuiteResult]]) -> None:
-    missing = dict.fromkeys(name for _, result in models for name in result.missing)
+def _add_notes(table: Table, results: Sequence[SuiteResult]) -> None:
+    missing = dict.fromkeys(name for result in results for name in result.missing)
     if missing:
         table.notes.append(f"Not evaluated: {', '.join(missing)}.")
-    runs = sorted(
-        {
-            int(result.settings.get("kmeans_seeds", 0))
-            for _, result in models
-            if any(one.spread is not None for one in result.sets.values())
-        }
-    )
-    if runs:
+    if any(one.spread is not None for result in results for one in result.sets.values()):
+        runs = sorted({int(result.settings.get("kmeans_seeds", 0)) for result in results} - {0})
         table.notes.append(
-            f"±: standard deviation over {' or '.join(str(n) for n in runs if n)} K-means runs."
+            f"±: standard deviation over {' or '.join(map(str, runs))} K-means runs."
         )
-    cut: dict[str, float] = {}
-    for _, result in models:
+    truncated: dict[str, float] = {}
+    for result in results:
         for name, one in result.sets.items():
-            cut[name] = max(one.truncated, cut.get(name, 0))
-    rates = [f"{name} {100 * rate:.2g} %" for name, rate in cut.items() if rate > 0]
+            truncated[name] = max(one.truncated, truncated.get(name, 0))
+    rates = [f"{name} {100 * rate:.2g} %" for name, rate in truncated.items() if rate > 0]
     if rates:
         table.notes.append(f"Sentences longer than a model reads: {', '.join(rates)}.")
 
@@ -113,37 +105,15 @@ def _add_notes(table: Table, models: Sequence[tuple[str, SuiteResult]]) -> None:
 def results_tables(
     models: Sequence[Results], published: Callable[[str], Published] = lambda suite: {}
 ) -> list[Table]:
-    """A table for each suite that any of the models has."""
+    """A table for each suite that any of the models has; of retrieval, one for each measure."""
     tables = []
     for suite in dict.fromkeys(name for model in models for name in model.suites):
-        rows = searches(models) if suite == "retrieval" else models
+        is_retrieval = suite == "retrieval"
+        rows = searches(models) if is_retrieval else models
         results = [(model.name, model.suites[suite]) for model in rows if suite in model.suites]
-        if suite == "retrieval":
-            tables += [retrieval_table(results, measure) for measure in MEASURES]
-        else:
-            tables.append(suite_table(suite, results, published(suite)))
+        for measure in MEASURES if is_retrieval else ("",):
+            tables.append(suite_table(suite, results, published(suite), measure))
     return tables
-
-
-def retrieval_table(models: Sequence[tuple[str, SuiteResult]], measure: str) -> Table:
-    """One measure on every collection, and its mean over them where there are several."""
-    names = list(dict.fromkeys(name for _, result in models for name in result.sets))
-    table = Table(f"Retrieval ({measure} x100)", list(names))
-    for label, result in models:
-        values = {
-            name: one.value if one.metric == measure else one.details.get(measure.lower())
-            for name, one in result.sets.items()
-        }
-        table.rows.append((label, [values.get(name) for name in names]))
-    if averaged_sets("retrieval", names):
-        table.columns.append(AVERAGE)
-        for _, row in table.rows:
-            numbers = [value for value in row if isinstance(value, float)]
-            row.append(float(np.mean(numbers)) if len(numbers) == len(names) else None)
-        table.notes.append(f"{AVERAGE}: the mean of {', '.join(names)}.")
-    if measure == MEASURES[0]:
-        _add_notes(table, models)
-    return table
 
 
 @cache

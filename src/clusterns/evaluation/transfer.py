@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,12 +11,11 @@ from sklearn.metrics import f1_score
 from sklearn.model_selection import StratifiedKFold
 from torch import Tensor
 
+from clusterns.console import bar
 from clusterns.errors import UserError
 from clusterns.evaluation.datasets import LabeledTexts, TransferTask
 from clusterns.evaluation.logistic import Fold, Protocol, Rows, train_classifiers
 from clusterns.vectors.embed import Embedder
-
-Tick = Callable[[int], object]
 
 
 @dataclass(frozen=True)
@@ -30,10 +28,7 @@ class TransferScore:
 
 
 def transfer_score(
-    embed: Embedder,
-    task: TransferTask,
-    protocol: Protocol | None = None,
-    tick: Tick = lambda folds: None,
+    embed: Embedder, task: TransferTask, protocol: Protocol | None = None, progress: bool = False
 ) -> TransferScore:
     """Score one task.
 
@@ -42,7 +37,7 @@ def transfer_score(
         task: with a test part it is trained on train and scored on test; without one it is
             cross-validated, nested.
         protocol: SentEval's settings by default.
-        tick: called with the number of folds that got done, for a progress bar.
+        progress: whether to draw a bar over the folds of a cross-validation.
     """
     protocol = protocol or Protocol()
     part = task.train
@@ -52,7 +47,7 @@ def transfer_score(
     features, labels = _features(embed, part)[order], part.labels[order]
     if task.test is None:
         right = np.empty(len(labels), dtype=bool)
-        accuracy, right[order] = _nested(features, labels, protocol, tick)
+        accuracy, right[order] = _nested(features, labels, protocol, progress)
         return TransferScore(accuracy, None, right)
     if task.dev is not None:
         dev_order = senteval_order(task.dev)
@@ -62,25 +57,18 @@ def transfer_score(
         given = Fold(here[: len(features)], here[len(features) :])
         # The classifier of the best strength is the one to test: trained again from the same
         # seed on the same rows it would come out the same.
-        trained = train_classifiers(both, labels, [given], [protocol.strengths], protocol, tick)
+        trained = train_classifiers(both, labels, [given], [protocol.strengths], protocol)
         best = _best(trained.accuracies)
         predicted = trained.predict(_features(embed, task.test), 0, best)
     else:
-        strength = _pick_strength(features, labels, protocol, tick)
+        strength = _pick_strength(features, labels, protocol)
         whole = Fold(np.arange(len(labels)))
-        trained = train_classifiers(features, labels, [whole], [[strength]], protocol, tick)
+        trained = train_classifiers(features, labels, [whole], [[strength]], protocol)
         predicted = trained.predict(_features(embed, task.test), 0, 0)
     truth = task.test.labels
     f1 = 100 * float(f1_score(truth, predicted)) if part.partners is not None else None
     right = predicted == truth
     return TransferScore(100 * float(right.mean()), f1, right)
-
-
-def count_ticks(task: TransferTask, folds: int = Protocol.folds) -> int:
-    """How many folds ``transfer_score`` will tell its tick."""
-    if task.test is None:
-        return folds * folds + folds
-    return 1 if task.dev is not None else folds + 1
 
 
 def senteval_order(part: LabeledTexts) -> Rows:
@@ -108,23 +96,24 @@ def _best(accuracies: NDArray[np.float64]) -> int:
     return int(np.argmax(np.round(100 * accuracies.mean(axis=0), 2)))
 
 
-def _pick_strength(features: Tensor, labels: Rows, protocol: Protocol, tick: Tick) -> float:
+def _pick_strength(features: Tensor, labels: Rows, protocol: Protocol) -> float:
     folds = _folds(labels, protocol)
     grid = [protocol.strengths] * len(folds)
-    trained = train_classifiers(features, labels, folds, grid, protocol, tick)
+    trained = train_classifiers(features, labels, folds, grid, protocol)
     return protocol.strengths[_best(trained.accuracies)]
 
 
 def _nested(
-    features: Tensor, labels: Rows, protocol: Protocol, tick: Tick
+    features: Tensor, labels: Rows, protocol: Protocol, progress: bool
 ) -> tuple[float, NDArray[np.bool_]]:
     """Each outer fold is tested by a classifier whose strength its other rows have picked."""
     outer = _folds(labels, protocol)
     picked = [
-        [_pick_strength(features[fold.train], labels[fold.train], protocol, tick)] for fold in outer
+        [_pick_strength(features[fold.train], labels[fold.train], protocol)]
+        for fold in bar(outer, desc="Classify", unit="fold", leave=False, shown=progress)
     ]
     final = [Fold(fold.train) for fold in outer]
-    trained = train_classifiers(features, labels, final, picked, protocol, tick)
+    trained = train_classifiers(features, labels, final, picked, protocol)
     right = np.empty(len(labels), dtype=bool)
     accuracies = []
     for number, fold in enumerate(outer):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,15 +11,10 @@ from datasets import Dataset
 from sentence_transformers.base.evaluation import BaseEvaluator
 
 from clusterns.errors import UserError
-from clusterns.evaluation.catalog import SUITES, EvaluationData
 from clusterns.evaluation.datasets import ScoredPairs
-from clusterns.evaluation.plan import find_jobs
-from clusterns.evaluation.results import LOWER_IS_BETTER, average, averaged_sets
 from clusterns.evaluation.retrieval import reciprocal_ranks
-from clusterns.evaluation.runner import EvaluationContext, run_job
 from clusterns.evaluation.sts import cosines_of, spearman
 from clusterns.losses.functional import cosine_matrix
-from clusterns.methods.recipe import Recipe
 from clusterns.vectors.embed import Embedder
 from clusterns.views.view import words_of
 
@@ -60,49 +54,6 @@ class ScoredPairsEvaluator(Evaluator):
         return {str(self.primary_metric): spearman(cosines, self.pairs.scores)}
 
 
-class SuiteEvaluator(Evaluator):
-    """A whole suite as an evaluator: ``<suite>_<set>`` for each set.
-
-    ``<suite>_mean``, the primary metric, is the average of the paper's tables: over the seven sets
-    of sts or transfer, over the eight short-text sets of clustering. A suite without all of these
-    sets has none, and geometry never has, since its three numbers have no common unit.
-
-    Args:
-        suite: sts, transfer, clustering or geometry.
-        data: the folder of the data; by default CLUSTERNS_DATA, else the Hub.
-        kmeans_runs: K-means runs per clustering set.
-        batch_size: batch size.
-    """
-
-    def __init__(
-        self, suite: str, data: Path | None = None, kmeans_runs: int = 10, batch_size: int = 32
-    ) -> None:
-        super().__init__()
-        if suite not in SUITES:
-            raise UserError(f"there is no suite {suite!r}: choose from {', '.join(SUITES)}.")
-        self.suite = suite
-        self.plan = find_jobs([suite], EvaluationData(data))
-        self.kmeans_runs = kmeans_runs
-        self.batch_size = batch_size
-        self.greater_is_better = suite not in LOWER_IS_BETTER
-        if averaged_sets(suite, [job.name for job in self.plan.jobs]):
-            self.primary_metric = f"{suite}_mean"
-
-    def score(self, model: Any) -> dict[str, float]:
-        """Evaluate a model on the sets that were found."""
-        context = EvaluationContext(Embedder(model, self.batch_size), self.kmeans_runs)
-        values = {
-            name: one.value
-            for job in self.plan.jobs
-            for name, one in run_job(context, job).sets.items()
-        }
-        metrics = {f"{self.suite}_{name}": value for name, value in values.items()}
-        mean = average(self.suite, values)
-        if mean is not None:
-            metrics[f"{self.suite}_mean"] = mean
-        return metrics
-
-
 class CombinedEvaluator(Evaluator):
     """Several evaluators; the primary metric is the first one's."""
 
@@ -118,7 +69,7 @@ class CombinedEvaluator(Evaluator):
         }
 
 
-def validation(recipe: Recipe, pairs: ScoredPairs | None, heldout: Dataset) -> Evaluator:
+def validation(pairs: ScoredPairs | None, heldout: Dataset) -> Evaluator:
     """Spearman on scored pairs where there are any, with the label-free score beside it; the
     label-free score alone otherwise."""
     texts = heldout["text"][:]

@@ -137,9 +137,8 @@ def _results(name: str, one: _Recorded) -> Results:
         )
         for suite, each in one.result["suites"].items()
     }
-    results = Results(
-        name, {}, dict(one.result["record"]), suites, read_predictions(one.predictions)
-    )
+    kept = read_predictions(one.predictions)
+    results = Results(name, {}, dict(one.result["record"]), suites, predictions=kept)
     for suite, each in suites.items():
         for label, found in each.sets.items():
             predictions = results.predictions.get(f"{suite}/{label}")

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
+
+from clusterns.views.collator import stack_rows
 
 Features = Mapping[str, Tensor | Any]
 MINI_BATCH = 64
@@ -20,20 +21,7 @@ def stack_views(columns: Sequence[Features], views: int = 2) -> dict[str, Any]:
     """
     if not columns:
         raise ValueError("expected at least one column of text, got none")
-    if len(columns) == 1:
-        columns = [columns[0]] * views
-    rows: dict[str, Any] = {}
-    for key, value in columns[0].items():
-        if not isinstance(value, Tensor) or value.ndim == 0:
-            rows[key] = value
-            continue
-        values = [column[key] for column in columns]
-        if value.ndim == 2:
-            width = max(each.shape[1] for each in values)
-            # The attention mask hides this padding, so its token does not matter.
-            values = [F.pad(each, (0, width - each.shape[1])) for each in values]
-        rows[key] = torch.cat(values)
-    return rows
+    return stack_rows(columns if len(columns) > 1 else [columns[0]] * views)
 
 
 def columns_of(inputs: Mapping[str, Any], device: torch.device) -> list[Features]:

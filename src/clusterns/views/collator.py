@@ -83,7 +83,13 @@ class ViewCollator(SentenceTransformerDataCollator):
             chosen = [i for i, sample in enumerate(samples) if sample.template == template]
             parts.append(self._tokenize(view, [samples[i].text for i in chosen], template))
             rows += chosen
-        column = parts[0] if len(parts) == 1 else _stack(parts, rows)
+        column = stack_rows(parts)
+        if len(parts) > 1:
+            back = torch.tensor(rows).argsort()
+            column = {
+                key: value[back] if isinstance(value, Tensor) and value.ndim else value
+                for key, value in column.items()
+            }
         if view.tokens is None:
             return column
         special = column["special_tokens_mask"]
@@ -128,15 +134,14 @@ def _reorder(column: Features, orders: list[list[int]]) -> Features:
     }
 
 
-def _stack(parts: list[Features], rows: list[int]) -> Features:
-    """Groups of tokenized rows as one column, padded to one width, each in its row of the batch."""
-    width = max(part["attention_mask"].shape[1] for part in parts)
-    back = torch.tensor(rows).argsort()
-    stacked = dict(parts[0])
-    for key, first in parts[0].items():
+def stack_rows(columns: Sequence[Mapping[str, Any]]) -> Features:
+    """Columns of tokenized rows one below the other, padded to one width; the attention mask hides the padding."""
+    rows: Features = dict(columns[0])
+    for key, first in columns[0].items():
         if isinstance(first, Tensor) and first.ndim:
-            values = [part[key] for part in parts]
+            values = [column[key] for column in columns]
             if first.ndim == 2:
+                width = max(value.shape[1] for value in values)
                 values = [F.pad(value, (0, width - value.shape[1])) for value in values]
-            stacked[key] = torch.cat(values)[back]
-    return stacked
+            rows[key] = torch.cat(values)
+    return rows
