@@ -11,6 +11,7 @@ from transformers import AutoTokenizer
 
 from clusterns.encoder.denoising import Denoising, add_denoising, bare_states
 from clusterns.encoder.prompt import prompt_encoder
+from clusterns.encoder.speed import set_dropout
 from clusterns.encoder.training_modules import (
     add_masked_lm_head,
     add_training_head,
@@ -57,14 +58,8 @@ def columns(base: Path, pair: Any) -> list[dict[str, Tensor]]:
 
 def without_dropout(model: SentenceTransformer) -> SentenceTransformer:
     """Train mode, and yet the same numbers every time."""
-    model.train()
-    for module in model.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
-        for name in ("dropout", "attention_dropout", "dropout_prob"):
-            if isinstance(getattr(module, name, None), float):
-                setattr(module, name, 0.0)
-    return model
+    set_dropout(model, 0.0)
+    return model.train()
 
 
 def naive(model: SentenceTransformer, base: Path, pair: Any) -> Tensor:

@@ -48,21 +48,15 @@ def test_the_pooled_position_is_the_one_whose_state_is_the_vector(
     torch.testing.assert_close(states[place], model.encode(text, convert_to_tensor=True))
 
 
-def test_other_poolings_too(tiny_bert: Path) -> None:
+def test_a_prompt_that_the_pooling_leaves_out(tiny_bert: Path) -> None:
     plain = load_base(str(tiny_bert), "mean")
-    assert pooled_tokens(plain, "one two") == ["[CLS]", "one", "two", "[SEP]"]
-    assert pooled_tokens(load_base(str(tiny_bert), "cls"), "one two") == ["[CLS]"]
-    width = plain.get_embedding_dimension()
-    last = SentenceTransformer(modules=[plain[0], Pooling(width, "lasttoken")])
-    assert pooled_tokens(last, "one two") == ["[SEP]"]
-    without_prompt = SentenceTransformer(
-        modules=[plain[0], Pooling(width, "mean", include_prompt=False)],
-        prompts={"query": "find this: "},
-        default_prompt_name="query",
+    pooling = Pooling(plain.get_embedding_dimension(), "mean", include_prompt=False)
+    model = SentenceTransformer(
+        modules=[plain[0], pooling], prompts={"query": "find this: "}, default_prompt_name="query"
     )
-    seen = inspect_text(without_prompt, "one two")
-    assert [piece.token for piece in seen.pieces if piece.part == "prompt"] == ["find", "this", ":"]
-    assert [piece.token for piece in seen.pieces if piece.pooled] == ["one", "two", "[SEP]"]
+    pieces = inspect_text(model, "one two").pieces
+    assert [piece.token for piece in pieces if piece.part == "prompt"] == ["find", "this", ":"]
+    assert [piece.token for piece in pieces if piece.pooled] == ["one", "two", "[SEP]"]
 
 
 def test_what_is_cut_is_shown(tiny_bert: Path) -> None:
@@ -72,31 +66,30 @@ def test_what_is_cut_is_shown(tiny_bert: Path) -> None:
     assert (seen.cut, seen.cut_tokens) == ("two two.", 3)
 
 
+ALL = ["[CLS]", "one", "two", "[SEP]"]
+
+
 @pytest.mark.parametrize(
     ("pooling", "said", "counted"),
     [
-        ("max", "max", ["[CLS]", "one", "two", "[SEP]"]),
-        ("lasttoken", "lasttoken", ["[SEP]"]),
-        (
-            "first-last-avg",
-            "mean over tokens and layers 1, 2 of 2",
-            ["[CLS]", "one", "two", "[SEP]"],
-        ),
-        ("embedding-avg", "mean over tokens and layers 0 of 2", ["[CLS]", "one", "two", "[SEP]"]),
+        ("mean", "mean", ALL),
+        ("max", "max", ALL),
+        ("cls", "cls", ALL[:1]),
+        ("lasttoken", "lasttoken", ALL[-1:]),
+        (("cls", "lasttoken"), "cls+lasttoken", ["[CLS]", "[SEP]"]),
+        ("first-last-avg", "mean over tokens and layers 1, 2 of 2", ALL),
+        ("embedding-avg", "mean over tokens and layers 0 of 2", ALL),
     ],
 )
 def test_poolings_in_words(tiny_bert: Path, pooling: Any, said: str, counted: list[str]) -> None:
-    model = averaged_encoder(str(tiny_bert), pooling)
+    if isinstance(pooling, tuple):
+        plain = load_base(str(tiny_bert))
+        modules = [plain[0], Pooling(plain.get_embedding_dimension(), pooling)]
+        model = SentenceTransformer(modules=modules)
+    else:
+        model = averaged_encoder(str(tiny_bert), pooling)
     assert inspect_text(model, "one two").pooling == said
     assert pooled_tokens(model, "one two") == counted
-
-
-def test_two_poolings_side_by_side(tiny_bert: Path) -> None:
-    plain = load_base(str(tiny_bert), "mean")
-    width = plain.get_embedding_dimension()
-    both = SentenceTransformer(modules=[plain[0], Pooling(width, ("cls", "lasttoken"))])
-    assert inspect_text(both, "one two").pooling == "cls+lasttoken"
-    assert pooled_tokens(both, "one two") == ["[CLS]", "[SEP]"]
 
 
 def test_word_vectors_show_which_words_they_know() -> None:

@@ -1,22 +1,17 @@
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoTokenizer
 
 from clusterns.encoder.load import load_base
-from clusterns.encoder.locate import minibert_folder
 from clusterns.encoder.prompt import prompt_encoder
 from clusterns.errors import UserError
 from clusterns.views.template import PUBLISHED
-from tests.helpers.models import make_tiny_base
+from tests.helpers.models import open_plain
 
 TEXTS = [
     "a cat sat on the mat",
@@ -60,14 +55,6 @@ def test_the_vector_is_the_mask_state_of_the_hand_written_text(
         torch.testing.assert_close(ours, expected, atol=1e-6, rtol=0)
 
 
-def test_minibert_too() -> None:
-    model = prompt_encoder(str(minibert_folder()), "bert").double()
-    expected = hand_written(minibert_folder(), PUBLISHED["bert"][0], TEXTS[0])
-    torch.testing.assert_close(
-        model.encode(TEXTS[0], convert_to_tensor=True), expected, atol=1e-6, rtol=0
-    )
-
-
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_queries_documents_and_batches_of_mixed_length_give_the_same_vectors(
     tiny_bert: Path, template: str
@@ -97,61 +84,16 @@ def test_a_long_sentence_is_cut_before_the_template(tiny_bert: Path) -> None:
     assert model.preprocess(["town " * 200])["input_ids"].shape == (1, limit - 10)
 
 
-OPEN = """
-import json, sys
-
-class Forbidden:
-    def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] == "clusterns":
-            raise ImportError("this environment has no clusterns")
-
-sys.meta_path.insert(0, Forbidden())
-if __name__ == "__main__":
-    from sentence_transformers import SentenceTransformer
-    texts = json.loads(sys.argv[1])
-    answers = []
-    for name in sys.argv[2:]:
-        model = SentenceTransformer(name)
-        answers += [[name, encode(texts).tolist()]
-                    for encode in (model.encode, model.encode_query, model.encode_document)]
-    pool = model.start_multi_process_pool(["cpu"])
-    answers.append([name, model.encode(texts, pool=pool, chunk_size=2).tolist()])
-    model.stop_multi_process_pool(pool)
-    assert "clusterns" not in sys.modules
-    print(json.dumps(answers))
-"""
-
-
-def test_saved_models_give_the_same_vectors_where_this_package_is_not_installed(
-    tmp_path: Path,
-) -> None:
-    expected = {}
-    for family in ("bert", "roberta"):
-        model = prompt_encoder(str(make_tiny_base(family, tmp_path / "base")), family)
-        model.save_pretrained(str(tmp_path / family))
-        modules = json.loads((tmp_path / family / "modules.json").read_text())
-        assert all(entry["type"].startswith("sentence_transformers.") for entry in modules)
-        expected[family] = model.encode(TEXTS)
-    (tmp_path / "open.py").write_text(OPEN)
-    done = subprocess.run(
-        [sys.executable, "open.py", json.dumps(TEXTS), *expected],
-        capture_output=True, text=True, check=True, cwd=tmp_path,
-    )  # fmt: skip
-    answers = json.loads(done.stdout.splitlines()[-1])
-    assert len(answers) == 7
-    for family, vectors in answers:
-        np.testing.assert_allclose(vectors, expected[family], atol=1e-5)
-
-
 def test_saving_and_opening_again_keeps_tokens_and_limit(tiny_base: Path, tmp_path: Path) -> None:
     model = prompt_encoder(str(tiny_base), "roberta")
     model.save_pretrained(str(tmp_path))
-    opened = SentenceTransformer(str(tmp_path))
+    opened = open_plain(tmp_path)
     assert opened.max_seq_length == model.max_seq_length
     for text in (*TEXTS, "", "x " * 100):
         ours, theirs = (each.preprocess([text]) for each in (model, opened))
         assert ours["input_ids"].tolist() == theirs["input_ids"].tolist()
-    np.testing.assert_allclose(opened.encode(TEXTS), model.encode(TEXTS), atol=1e-6)
+    for encode in (opened.encode, opened.encode_query, opened.encode_document):
+        np.testing.assert_allclose(encode(TEXTS), model.encode(TEXTS), atol=1e-6)
 
 
 def test_bases_that_cannot_take_a_template_are_refused(tiny_bert: Path, tmp_path: Path) -> None:

@@ -209,9 +209,9 @@ def test_two_own_files_of_one_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"suite": ["clustring"]}, "X: there is no suite 'clustring'"),
-        ({"source": "nowhere"}, "X: there is no source 'nowhere'"),
-        ({"format": "csv"}, "X: there is no format 'csv'"),
+        ({"suite": ["clustring"]}, "X: there is no suite, source or format 'clustring'"),
+        ({"source": "nowhere"}, "X: there is no suite, source or format 'nowhere'"),
+        ({"format": "csv"}, "X: there is no suite, source or format 'csv'"),
         ({"columns": [1, 2]}, "X: format own-texts does not read columns"),
     ],
 )
