@@ -66,9 +66,7 @@ def test_layers_compute_the_flow() -> None:
     np.testing.assert_allclose(features["sentence_embedding"] / scale, expected / scale, atol=1e-5)
 
 
-def test_a_fitted_flow_is_repeatable_and_opens_anywhere(
-    tmp_path: Path, tiny_bert: Path
-) -> None:
+def test_a_fitted_flow_is_repeatable_and_opens_anywhere(tmp_path: Path, tiny_bert: Path) -> None:
     base = averaged_encoder(str(tiny_bert), "first-last-avg")
     corpus = sentences(640)
     model = fit_flow(base, corpus, batch_size=32, quiet=True)

@@ -39,8 +39,7 @@ class Denoising(TrainingModule, Module):
         super().__init__()
         self.templates = templates
         self.dropout = dropout
-        tokens = [TemplateTokens(**{**each, "ids": tuple(each["ids"])}) for each in templates]
-        self.tokens = list({(each.ids, each.slot): each for each in tokens}.values())
+        self.tokens = [TemplateTokens(**{**each, "ids": tuple(each["ids"])}) for each in templates]
         # In a list, so that the encoder's weights are not registered here a second time.
         self._encoder: list[Module] = []
         self.shifted = False
@@ -75,25 +74,10 @@ class Denoising(TrainingModule, Module):
         self, features: dict[str, Tensor | Any]
     ) -> Iterable[tuple[TemplateTokens, Tensor]]:
         """Each template that occurs, with the indices of its rows."""
-        seen, ids = features["attention_mask"].bool(), features["input_ids"]
-        if "special_tokens_mask" not in features:  # from encode: the model's own template
-            yield self.tokens[0], torch.arange(len(ids), device=ids.device)
-            return
-        of_template = features["special_tokens_mask"].bool() & seen
-        begun = (seen & ~of_template).cumsum(1) > 0
-        before = (of_template & ~begun).sum(1)  # tokens of the template before the sentence
-        unknown = torch.ones_like(before, dtype=torch.bool)
-        for tokens in self.tokens:
-            fits = (before == tokens.slot) | ~begun.any(1)  # one without a sentence fits anywhere
-            fits &= unknown & (of_template.sum(1) == len(tokens))
-            rows = fits.nonzero().squeeze(1)
-            found = ids[rows][of_template[rows]].view(-1, len(tokens))
-            rows = rows[(found == found.new_tensor(tokens.ids)).all(1)]
-            unknown[rows] = False
-            if len(rows):
-                yield tokens, rows
-        if unknown.any():
-            raise ValueError("a row is in none of the templates that this model denoises")
+        # Rows from encode are in the model's own template, the first.
+        which = features.get("template", torch.zeros_like(features["input_ids"]))[:, 0]
+        for index in which.unique().tolist():
+            yield self.tokens[index], (which == index).nonzero().squeeze(1)
 
 
 def add_denoising(

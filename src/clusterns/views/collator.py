@@ -90,11 +90,9 @@ class ViewCollator(SentenceTransformerDataCollator):
                 key: value[back] if isinstance(value, Tensor) and value.ndim else value
                 for key, value in column.items()
             }
+        special = column.pop("special_tokens_mask", None)
         if view.tokens is None:
             return column
-        special = column["special_tokens_mask"]
-        if not view.templates:
-            del column["special_tokens_mask"]
         orders = []
         for sample, seen, is_special in zip(
             samples, column["attention_mask"], special, strict=True

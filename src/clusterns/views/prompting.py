@@ -8,6 +8,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from tokenizers import Regex, Tokenizer
 from tokenizers.normalizers import Normalizer, Prepend, Replace, Strip
 from tokenizers.normalizers import Sequence as Normalizers
@@ -184,14 +185,15 @@ class TemplatedViews:
         """Tokenize one column."""
         tokenizer = self.tokenizers[prompt]
         template_length = tokenizer.num_special_tokens_to_add()
-        return dict(
-            tokenizer(
-                list(inputs),
-                padding=True,
-                truncation=True,
-                max_length=min(self.limit, template_length + max_length),
-                return_tensors="pt",
-                # Distinguishes the template from the sentence; the encoder never sees it.
-                return_special_tokens_mask=True,
-            )
+        rows = tokenizer(
+            list(inputs),
+            padding=True,
+            truncation=True,
+            max_length=min(self.limit, template_length + max_length),
+            return_tensors="pt",
+            return_special_tokens_mask=True,
         )
+        # The number of the template, at every token as all that is sorted and cut with the rows: for
+        # the denoising, since the encoder never sees it.
+        number = list(self.tokenizers).index(prompt)
+        return {**rows, "template": torch.full_like(rows["input_ids"], number)}
