@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Normalize
+from sentence_transformers.sentence_transformer.modules import Dense, Normalize
 from transformers import AutoModel, AutoTokenizer
 
 from clusterns.encoder.load import averaged_encoder, load_base, load_model, position_limit
@@ -79,6 +79,21 @@ def test_pickled_weights_are_never_read(tiny_bert: Path, tmp_path: Path) -> None
     for load in (load_base, lambda name: load_model(name, "mean")):
         with pytest.raises(UserError, match="cannot load the model .*safetensors"):
             load(str(base))
+
+
+@pytest.mark.parametrize("harmful", [False, True])
+def test_pickled_weights_of_a_module_are_refused(
+    tiny_bert: Path, tmp_path: Path, harmful: bool
+) -> None:
+    model = SentenceTransformer(modules=[*load_base(str(tiny_bert)), Dense(32, 8)])
+    model.save_pretrained(str(tmp_path))
+    (weights,) = tmp_path.glob("*_Dense/model.safetensors")
+    weights.unlink()
+    pickled = {**model[-1].state_dict(), **({"code": Path} if harmful else {})}
+    torch.save(pickled, weights.with_name("pytorch_model.bin"))
+    for load in (load_base, load_model):
+        with pytest.raises(UserError, match="cannot load the model" if harmful else "are refused"):
+            load(str(tmp_path))
 
 
 def test_a_sentence_transformer_keeps_pooling_normalization_and_prompts(

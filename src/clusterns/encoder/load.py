@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, cast, get_args
 
 import torch
@@ -23,6 +24,7 @@ from clusterns.encoder.locate import (
     check_model,
     fetch_revision,
     is_sentence_transformer,
+    refuse_pickles,
     resolve_base,
     resolve_model,
 )
@@ -169,7 +171,9 @@ def _open(
             torch.manual_seed(seed)
         place = fetch_revision(place)
         if pooling is None:
-            return SentenceTransformer(place, device=device, model_kwargs=dict(MODEL_KWARGS))
+            model = SentenceTransformer(place, device=device, model_kwargs=dict(MODEL_KWARGS))
+            refuse_pickles(place)
+            return model
         encoder = Transformer(place, model_kwargs=dict(MODEL_KWARGS))
         modules = [encoder, *pooling_modules(encoder, pooling)]
         return SentenceTransformer(modules=modules, device=device)
@@ -180,7 +184,7 @@ def _load_errors(place: str) -> Iterator[None]:
     """Turn what the libraries say about a broken model into one sentence."""
     try:
         yield
-    except (OSError, ValueError, KeyError, ImportError) as error:
+    except (OSError, ValueError, KeyError, ImportError, UnpicklingError) as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise UserError(f"cannot load the model {place}: {reason}") from error
 

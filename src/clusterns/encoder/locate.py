@@ -162,6 +162,22 @@ def identity_of_base(name: str) -> str:
     return f"{folder.name} {digest.hexdigest()}"
 
 
+def refuse_pickles(place: str) -> None:
+    """Refuse a SentenceTransformer of which a module was read from pickled weights."""
+    folder = Path(place)
+    if not folder.is_dir():
+        from huggingface_hub import hf_hub_download
+
+        folder = Path(hf_hub_download(place, "modules.json")).parent  # it is in the cache by now
+    for file in _weights_in(folder):
+        is_module = file.parent != folder  # the encoder is read from safetensors alone
+        if is_module and file.suffix == ".bin" and not any(file.parent.glob("*.safetensors")):
+            raise UserError(
+                f"{file}: pickled weights are refused. If you trust them, convert them to safetensors: open the "
+                "model with Sentence Transformers and save it."
+            )
+
+
 def _weights_in(folder: Path) -> set[Path]:
     """The weights of a model and of its modules, not of anything else in its folder."""
     modules = folder / "modules.json"
