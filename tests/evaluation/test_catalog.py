@@ -21,7 +21,7 @@ from clusterns.evaluation.catalog import (
     MissingData,
 )
 from clusterns.evaluation.datasets import LabeledTexts, ScoredPairs, TransferTask
-from clusterns.evaluation.plan import Plan, find_jobs
+from clusterns.evaluation.plan import find_jobs
 
 NOT_IN_THE_FOLDER = {"MPQA", "Bio", "Go-S", "G-TS"}
 STSB = "STS/STSBenchmark/sts-dev.csv"
@@ -157,22 +157,13 @@ def test_missing_sets_say_where_it_looked_and_how_to_get_them(tmp_path: Path) ->
     assert message.count(str(tmp_path / "short-text")) == 1
 
 
-@pytest.fixture(scope="module")
-def real(shared_data: Path) -> Plan:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hub, "reachable", lambda: False)
-        return find_jobs(SUITES, EvaluationData(shared_data))
-
-
-def test_all_that_is_there_is_found_and_the_rest_is_named(real: Plan) -> None:
+def test_one_table_says_what_runs_what_is_stored_and_what_is_missing(shared_data: Path) -> None:
+    real = find_jobs(SUITES, EvaluationData(shared_data))
     found = {(job.suite, job.name.removesuffix(" (10,000 rows)")) for job in real.jobs}
     expected = {(suite, name) for suite, names in SUITES.items() for name in names}
     assert found == {(suite, name) for suite, name in expected if name not in NOT_IN_THE_FOLDER}
     assert {each.name for each in real.skipped} == NOT_IN_THE_FOLDER
     assert AVERAGED["clustering"] == SUITES["clustering"][:8]
-
-
-def test_one_table_says_what_runs_what_is_stored_and_what_is_missing(real: Plan) -> None:
     table = real.table(stored=real.jobs[:2])
     rows = {(suite, cells[0]): cells[1:] for suite, cells in table.rows}
     assert rows["sts", "STS12"] == ["3,108", "senteval/STS/STS12-en-test", "stored"]

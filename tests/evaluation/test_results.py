@@ -151,40 +151,21 @@ def test_own_files_of_one_name_are_told_apart_and_compared() -> None:
     assert list(gold) == keys
 
 
-def test_nothing_and_broken(tmp_path: Path) -> None:
+def made(**values: float) -> Results:
+    sets = {key: SetResult(value, "Spearman", 3, 0.0, digest=key) for key, value in values.items()}
+    items = {f"sts/{key}": np.array([0.1, 0.2, 0.3], dtype=np.float32) for key in values}
+    return Results("m", suites={"sts": SuiteResult(sets)}, predictions=items)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"format": N, "name": "x"}'])
+def test_other_files_are_refused(tmp_path: Path, content: str) -> None:
     with pytest.raises(UserError, match="has no results: make them with `clusterns evaluate"):
         read_results(tmp_path)
     (tmp_path / "evaluation/sts").mkdir(parents=True)
-    (tmp_path / "evaluation/sts/x.json").write_text("{")
-    with pytest.raises(
-        UserError, match=r"x.json holds no results of clusterns evaluate, or is broken"
-    ):
-        read_results(tmp_path)
-
-
-def made(name: str = "m", suite: str = "sts", **values: float) -> Results:
-    sets = {key: SetResult(value, "Spearman", 3, 0.0, digest=key) for key, value in values.items()}
-    items = {f"{suite}/{key}": np.array([0.1, 0.2, 0.3], dtype=np.float32) for key in values}
-    return Results(
-        name, {"fingerprint": "f"}, {"seed": 1}, {suite: SuiteResult(sets)}, predictions=items
-    )
-
-
-def test_one_file_is_written_and_read(tmp_path: Path) -> None:
-    results = made(STS12=50.123456789)
-    results.suites["sts"].sets["STS12"].details = {"MSRpar": 1.5}
-    results.write(tmp_path / "r.json")
-    again = Results.read(tmp_path / "r.json")
-    assert again.suites == results.suites
-    assert (again.name, again.model, again.record) == ("m", {"fingerprint": "f"}, {"seed": 1})
-    np.testing.assert_array_equal(again.predictions["sts/STS12"], results.predictions["sts/STS12"])
-
-
-@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"format": 1, "name": "x"}'])
-def test_other_files_are_refused(tmp_path: Path, content: str) -> None:
-    (tmp_path / "r.json").write_text(content)
-    with pytest.raises(UserError, match="holds no results"):
-        Results.read(tmp_path / "r.json")
+    for path, number in ((tmp_path / "r.json", "1"), (tmp_path / "evaluation/sts/x.json", "2")):
+        path.write_text(content.replace("N", number))
+        with pytest.raises(UserError, match=rf"{path.name} holds no results .* or is broken"):
+            read_results(path if path.name == "r.json" else tmp_path)
 
 
 def test_missing_other_version_and_broken_answers(tmp_path: Path) -> None:
