@@ -65,14 +65,6 @@ def test_queries_documents_and_batches_of_mixed_length_give_the_same_vectors(
         np.testing.assert_allclose(encode(TEXTS, batch_size=5), one_by_one, atol=1e-5)
 
 
-def test_a_typed_mask_is_not_the_mask(tiny_bert: Path) -> None:
-    model = prompt_encoder(str(tiny_bert), "bert")
-    ids = model.preprocess(TEXTS)["input_ids"]
-    assert (ids == model.tokenizer.mask_token_id).sum(1).tolist() == [1] * len(TEXTS)
-    spelled = model.tokenizer("[ mask ]")["input_ids"]
-    assert model.tokenizer("[MASK]")["input_ids"] == spelled
-
-
 def test_a_long_sentence_is_cut_before_the_template(tiny_bert: Path) -> None:
     model = prompt_encoder(str(tiny_bert), "bert")
     limit = AutoTokenizer.from_pretrained(tiny_bert).model_max_length

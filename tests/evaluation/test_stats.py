@@ -37,20 +37,6 @@ def test_models_are_measured_on_the_same_resamples() -> None:
     assert sample[0, 0] == pytest.approx(100 * spearmanr(ANSWERS[:, 0], GOLD).statistic)
 
 
-def test_every_set_and_seed_has_a_generator_of_its_own() -> None:
-    keys = [(0, "sts/STS12"), (0, "sts/STS13"), (1, "sts/STS12"), (0, "own/STS12")]
-    drawn = {tuple(generator(*key).integers(1000, size=8)) for key in keys}
-    assert len(drawn) == 4
-
-
-def test_interval_of_an_accuracy_is_the_binomial_one() -> None:
-    right = np.zeros((1000, 1))
-    right[:600] = 1
-    sample = bootstrap(mean_measure(right), 1000, 2000, generator(0, "a"))
-    assert sample[0, 0] == 60
-    assert sample[1:, 0].std() == pytest.approx(100 * np.sqrt(0.6 * 0.4 / 1000), rel=0.1)
-
-
 def test_holm_by_hand() -> None:
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.5, 0.9]) == [1, 1]
@@ -66,20 +52,6 @@ def test_interval_is_that_of_a_paired_t_test_on_a_mean() -> None:
         expected = tuple(exact.confidence_interval(1 - 0.05 / comparisons))
         assert interval(gaps, 200, comparisons) == pytest.approx(expected, rel=0.1, abs=0.5)
     assert interval(np.zeros(101), 200) == (0, 0)
-
-
-def test_clusters_are_drawn_whole() -> None:
-    clusters = np.array([0, 1, 1, 2])
-    seen: list[np.ndarray] = []
-
-    def measure(counts: np.ndarray) -> np.ndarray:
-        seen.append(counts)
-        return counts[:1]
-
-    bootstrap(measure, 4, 50, generator(0, "a"), clusters)
-    assert seen[0].tolist() == [1, 1, 1, 1]
-    assert all(counts[1] == counts[2] and counts[[0, 1, 3]].sum() == 3 for counts in seen[1:])
-    assert len({tuple(counts) for counts in seen}) > 5
 
 
 def test_pairs_cluster_by_shared_sentences() -> None:
