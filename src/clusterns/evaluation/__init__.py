@@ -1,5 +1,5 @@
-"""Evaluate any embedding model: STS, transfer, clustering, geometry, retrieval, mteb, one's own sets.
+"""Evaluate any embedding model: STS, transfer, clustering, geometry, retrieval, mteb, and your own sets.
 
-A model's embeddings and sets of the catalog or of the user come in. Scores with their settings, predictions per
-example, tables, and differences between models with their intervals go out.
+In: a model's embeddings, and sets of the catalog or of the user. Out: scores with their settings, predictions per
+example, tables, and differences between models with confidence intervals.
 """

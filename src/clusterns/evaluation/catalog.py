@@ -1,4 +1,4 @@
-"""The catalog of evaluation sets: ``catalog.yaml`` says where each lies and how it is read."""
+"""The catalog of evaluation sets: ``catalog.yaml`` says where each is and how to read it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FORMATS: dict[str, tuple[Callable[[str, Sequence[Path], Layout], EvaluationSet],
 
 
 class Source(Settings):
-    """Where a group of sets lies."""
+    """Where to find a group of sets."""
 
     folders: tuple[str, ...]
     hint: str
@@ -100,7 +100,7 @@ AVERAGED = {
 
 
 class MissingData(UserError):  # noqa: N818 - it reads as what it is in `except MissingData`
-    """A set that was not found: says where it was looked for and how to get it."""
+    """A set that was not found. The message says where it was looked for and how to get it."""
 
     def __init__(self, name: str, file: str, looked: list[str], hint: str) -> None:
         self.name, self.file, self.looked, self.hint = name, file, looked, hint
@@ -119,9 +119,9 @@ def missing_message(missing: Iterable[MissingData]) -> str:
 class EvaluationData:
     """Finds sets by name, such as ``STS12``, ``STS-B dev``, ``MR``, ``AG`` or ``DBpedia``.
 
-    In the named folder, in what ``clusterns data fetch`` has fetched, and on the Hub, in that
-    order. A set of SentEval from the Hub is a variant: its text is cased and not tokenized there,
-    or its rows are in another order.
+    It looks in the named folder, in what ``clusterns data fetch`` has fetched, and on the Hub, in that
+    order. SentEval sets from the Hub are variants: their text is cased and not tokenized, or their
+    rows are in another order.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -139,7 +139,7 @@ class EvaluationData:
         return found
 
     def find(self, name: str) -> EvaluationSet:
-        """Find a set of any kind, checked to be whole."""
+        """Find a set of any kind, and check that it is complete."""
         entry = CATALOG.sets[name]
         source = CATALOG.sources[entry.source]
         looked = []
@@ -160,7 +160,7 @@ class EvaluationData:
         raise MissingData(name, entry.paths[0], looked, source.hint)
 
     def shown(self, source: str) -> str:
-        """A source as it goes on record: relative to the data, the same on every machine."""
+        """A source as it is recorded: relative to the data folder, so the same on every machine."""
         for folder in self.folders:
             if Path(source).is_relative_to(folder):
                 return Path(source).relative_to(folder).as_posix()
@@ -168,7 +168,7 @@ class EvaluationData:
 
 
 def read_from(folder: Path, name: str) -> EvaluationSet | None:
-    """Read a set from a folder in any of its layouts; None where it is not there."""
+    """Read a set from a folder in any of its layouts; None if it is not there."""
     entry = CATALOG.sets[name]
     for base in (folder / each for each in CATALOG.sources[entry.source].folders):
         missing = [file for file in entry.paths if not (base / file).is_file()]
@@ -181,7 +181,7 @@ def read_from(folder: Path, name: str) -> EvaluationSet | None:
 
 
 def _checked(name: str, found: EvaluationSet) -> EvaluationSet:
-    """A set under its name in the catalog, if it has the official numbers of rows and classes."""
+    """Give a set its name in the catalog; refuse it unless it has the official numbers of rows and classes."""
     entry, rows = CATALOG.sets[name], found.rows
     found = replace(found, name=name, metric=entry.metric or found.metric)
     if entry.sampled and sum(rows) < sum(entry.rows):

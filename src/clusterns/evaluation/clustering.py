@@ -18,13 +18,13 @@ Labels = NDArray[np.int64]
 
 
 def hungarian_accuracy(truth: Labels, clusters: Labels) -> float:
-    """The share of rows that are right under the best one-to-one naming of the clusters."""
+    """The fraction of rows that are right under the best one-to-one match of clusters to classes."""
     table = contingency_matrix(truth, clusters)
     return float(table[linear_sum_assignment(table, maximize=True)].sum() / len(truth))
 
 
 def adjusted_mutual_information(truth: Labels, clusters: Labels) -> float:
-    """Agreement in [.., 1], with 0 expected of chance."""
+    """Agreement of two labelings: 1 if they are equal, about 0 for random ones."""
     return float(adjusted_mutual_info_score(truth, clusters))
 
 
@@ -37,5 +37,5 @@ def cluster(vectors: Vectors, count: int, seed: int) -> Labels:
 
 
 def cluster_seeds(vectors: Vectors, count: int, seeds: Sequence[int]) -> list[Labels]:
-    """K-means once a seed: what comes out depends on the start, so one run says little."""
+    """One K-means run per seed, since the result depends on the initialization."""
     return [cluster(vectors, count, seed) for seed in seeds]

@@ -1,4 +1,4 @@
-"""How models differ: a paired bootstrap over the examples of each set, with intervals that hold together."""
+"""Differences between models: a paired bootstrap over the examples of each set, with simultaneous intervals."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Gold(NamedTuple):
 class Difference:
     """How much better ``first`` is than ``second``, in points.
 
-    The interval is over the examples of the set. It holds for these two models, whose training seeds it
-    ignores, and together with the intervals of all comparisons that were made with it.
+    The interval is over the examples of the set. It ignores variance across training seeds, and it holds
+    simultaneously with those of all comparisons made in the same call.
     """
 
     suite: str
@@ -58,11 +58,11 @@ class Difference:
 
     @property
     def excludes_zero(self) -> bool:
-        """Whether the interval leaves no difference out."""
+        """Whether the interval does not contain 0."""
         return self.low > 0 or self.high < 0
 
     def plain(self) -> dict[str, Any]:
-        """As it goes to JSON."""
+        """As plain values for JSON."""
         return asdict(self) | {"excludes_zero": self.excludes_zero}
 
 
@@ -88,11 +88,11 @@ def find_differences(
     at once, so the cost grows with their number, not with that of the comparisons.
 
     Args:
-        models: with their predictions.
+        models: results with predictions.
         gold: the gold scores of sets of pairs, by the key of the predictions (``sts/STS12``).
-        n_resamples: of the bootstrap.
-        seed: of the resampling.
-        progress: whether to draw a bar.
+        n_resamples: number of bootstrap resamples.
+        seed: random seed of the resampling.
+        progress: whether to show a progress bar.
     """
     if n_resamples < MIN_RESAMPLES:
         raise UserError(
@@ -133,7 +133,7 @@ def find_differences(
 
 
 def shared_sets(models: Sequence[Results]) -> dict[str, list[SetResult]]:
-    """The sets that several models were all evaluated on, by the key of their predictions: a result each."""
+    """Sets that all of several models were evaluated on, by the key of their predictions, with each model's result."""
     found: dict[str, list[SetResult]] = {}
     for model in models:
         for suite, result in model.suites.items():
@@ -145,7 +145,7 @@ def shared_sets(models: Sequence[Results]) -> dict[str, list[SetResult]]:
 def _why_not(
     models: Sequence[Results], key: str, sets: Sequence[SetResult], gold: Mapping[str, Gold]
 ) -> str | None:
-    """Why the models cannot be compared on a set that they share."""
+    """Why the models cannot be compared on a shared set; None if they can."""
     if len({one.digest for one in sets}) > 1:
         return "the models were evaluated on different examples"
     if not all(key in model.predictions for model in models):
@@ -195,7 +195,7 @@ def gold_scores(models: Sequence[Results], find: Callable[[str], ScoredPairs]) -
 
 
 def difference_table(comparison: Comparison) -> Table:
-    """A row for every two models and suite: the average, and the sets by whether their interval excludes zero."""
+    """A row for each pair of models and suite: the average, and the sets by whether their interval excludes zero."""
     columns = ["average", "95 % interval", "interval excludes zero on", "interval includes zero on"]
     table = Table("Differences between these models, not between methods (points)", columns)
     groups: dict[tuple[str, str, str], list[Difference]] = {}

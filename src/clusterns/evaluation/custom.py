@@ -1,7 +1,7 @@
 """The user's own evaluation sets: scored pairs, labeled texts, queries with relevant texts.
 
-A set is a file, or ``FILE:COLUMN,COLUMN`` with the names (or numbers, from 1) of its columns in the
-order that the reader says.
+A set is a file, or ``FILE:COLUMN,COLUMN`` with the names (or numbers, from 1) of its columns, in the
+order that the reader documents.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LABELED = (
 )
 QUERIES = (Column("query", usual=("query",)), Column("relevant", usual=("relevant",)))
 
-MANY = 20  # texts from which on nearly as many classes are a mistake
+MANY = 20  # from this many texts on, a label for every other text is a mistake
 
 
 def check_scored_pairs(file: Path) -> None:
@@ -75,8 +75,8 @@ def read_labeled_texts(file: Path) -> LabeledTexts:
 def read_queries(file: Path) -> Retrieval:
     """Read queries with relevant texts: columns query, relevant.
 
-    A query with several relevant texts has several rows, or in jsonl a list of them. What is
-    searched are all the texts of the file.
+    A query with several relevant texts has several rows, or a list of texts in jsonl. All texts of
+    the file are searched.
     """
     path, columns = named_columns(file, QUERIES)
     queries: dict[str, set[int]] = {}
@@ -120,8 +120,7 @@ def read_lines(path: Path, *, western: bool = False) -> list[str]:
 
     Args:
         path: the file.
-        western: whether it is known to come in Western European (cp1252) as well; no other file is
-            guessed to be.
+        western: whether the file may be in Western European (cp1252) instead; this is never guessed.
     """
     with readable(path):
         content = path.read_bytes()
@@ -134,7 +133,7 @@ def read_lines(path: Path, *, western: bool = False) -> list[str]:
 
 
 def split_columns(file: Path) -> tuple[Path, str]:
-    """Take ``FILE:COLUMN,COLUMN`` apart; a file of that very name comes first."""
+    """Split ``FILE:COLUMN,COLUMN``; a file with exactly that name takes precedence."""
     name, colon, columns = str(file).rpartition(":")
     if colon and not file.is_file() and Path(name).is_file():
         return Path(name), columns
@@ -142,7 +141,7 @@ def split_columns(file: Path) -> tuple[Path, str]:
 
 
 def named_columns(file: Path, columns: Sequence[Column]) -> tuple[Path, list[Column]]:
-    """The file of ``FILE`` or ``FILE:COLUMN,COLUMN``, and its columns as they were asked for."""
+    """The file of ``FILE`` or ``FILE:COLUMN,COLUMN``, and the columns to read."""
     path, given = split_columns(file)
     if path == file:
         asked: Sequence[str | None] = [None] * len(columns)
@@ -161,7 +160,7 @@ def named_columns(file: Path, columns: Sequence[Column]) -> tuple[Path, list[Col
 def read_table(path: Path, columns: Sequence[Column]) -> Iterator[tuple[int, Sequence[Any]]]:
     """Yield (line number, the values of ``columns``) of a csv, tsv, text, jsonl or parquet file.
 
-    Which columns were taken is said, and so is how many lines were left out because they do not fit.
+    Logs which columns were chosen, and how many lines were left out because they do not fit.
     """
     if not path.is_file():
         raise UserError(f"{path} is not a file.")

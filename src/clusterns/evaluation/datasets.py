@@ -19,19 +19,19 @@ SEARCH_BY: tuple[SearchBy, ...] = get_args(SearchBy)
 
 
 def digest_of(texts: Iterable[str], numbers: NDArray[np.generic]) -> str:
-    """A short digest of examples and their order: where it is equal, predictions can be compared."""
+    """A short digest of examples and their order; predictions with equal digests can be compared."""
     digest = hashlib.blake2b("\n".join(texts).encode(), digest_size=8)
     digest.update(np.asarray(numbers, dtype=np.float64).tobytes())
     return digest.hexdigest()
 
 
 def label_of(name: str, variant: str) -> str:
-    """What tables call a set: its name, and in brackets how it differs from the set of that name."""
+    """The name of a set in tables: its name, with the variant in brackets."""
     return f"{name} ({variant})" if variant else name
 
 
 class Identity:
-    """What a set is: ``name``, ``variant`` ("Hub", "10,000 rows"; "" for the set itself), ``metric``."""
+    """What identifies a set: ``name``, ``variant`` ("Hub", "10,000 rows"; "" for the set itself), ``metric``."""
 
     name: str
     variant: str
@@ -39,7 +39,7 @@ class Identity:
 
     @property
     def label(self) -> str:
-        """What tables call it."""
+        """Its name in tables."""
         return label_of(self.name, self.variant)
 
 
@@ -47,7 +47,7 @@ class Identity:
 class ScoredPairs(Identity):
     """Sentence pairs with a gold similarity each.
 
-    ``subsets`` names the parts of the set and the rows of each, where it has parts (STS12-16).
+    ``subsets`` maps the names of its parts to their rows, if it has parts (STS12-16).
     """
 
     sentences1: Sequence[str]
@@ -78,9 +78,9 @@ class ScoredPairs(Identity):
 
     @property
     def clusters(self) -> NDArray[np.intp]:
-        """The cluster of each pair, numbered from 0: pairs that share a sentence share theirs.
+        """The cluster of each pair, numbered from 0; pairs that share a sentence are in the same one.
 
-        A sentence connects the pairs that it is in, so a cluster is a connected component.
+        A sentence connects all pairs that contain it, so a cluster is a connected component.
         """
         from scipy.sparse import coo_matrix
         from scipy.sparse.csgraph import connected_components
@@ -102,7 +102,7 @@ class ScoredPairs(Identity):
 class LabeledTexts(Identity):
     """Texts with a class each; ``labels`` are numbered from 0 without gaps.
 
-    Where an example is a pair of texts (MRPC), ``partners`` holds the second ones.
+    If an example is a pair of texts (MRPC), ``partners`` holds the second ones.
     """
 
     texts: Sequence[str]
@@ -140,7 +140,7 @@ class LabeledTexts(Identity):
 
 @dataclass(frozen=True)
 class TransferTask(Identity):
-    """A classification task: one part to cross-validate on, or a train, a test and maybe a dev."""
+    """A classification task: one part to cross-validate on, or train and test parts, perhaps with a dev part."""
 
     name: str
     train: LabeledTexts
@@ -209,7 +209,7 @@ EvaluationSet = ScoredPairs | LabeledTexts | TransferTask | Retrieval
 
 
 def input_digest(data: EvaluationSet) -> str:
-    """Identifies all examples that decide a score: of a task also those it is trained on."""
+    """Identifies all examples that decide a score; for a task, the training examples too."""
     if isinstance(data, TransferTask):
         return digest_of([part.digest for part in data.parts], np.array([]))
     return data.digest

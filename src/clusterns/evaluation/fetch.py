@@ -26,11 +26,11 @@ class Fetched:
 
 
 def fetch_senteval(revision: str = "main", overwrite: bool = False) -> Fetched:
-    """Download the archive and unpack it where evaluations look by themselves.
+    """Download the archive and unpack it where evaluations look by default.
 
     Args:
         revision: branch, tag or commit of the dataset on the Hub.
-        overwrite: download it again although it is there.
+        overwrite: download it again even if it is there.
     """
     folder = cache_folder(FETCHED) / NAME
     with locked(folder):

@@ -1,7 +1,7 @@
-"""Evaluation sets on the Hugging Face Hub, or left in its local cache, without long waits.
+"""Evaluation sets on the Hugging Face Hub or in its local cache, without long waits.
 
-Each is read at one fixed revision: a set that someone changes tomorrow has other scores. Offline,
-``load_dataset`` would take any revision that is cached, so the revision's files are found first.
+Each is read at a fixed revision, since a changed set has other scores. Offline, ``load_dataset`` would
+take any cached revision, so the files of the revision are located first.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class HubSet(Settings):
         return ScoredPairs(_clean(first), _clean(second), np.array(scores, float), name, self.where)
 
     def task(self, name: str) -> TransferTask:
-        """Read a transfer task: train, and test where there is a second part."""
+        """Read a transfer task: train, and test if there is a second part."""
         train, *test = (self.texts(name, split) for split in self.splits)
         return TransferTask(name, train, test[0] if test else None)
 
@@ -52,7 +52,7 @@ class HubSet(Settings):
 
     @property
     def where(self) -> str:
-        """How the set is called in messages and records."""
+        """The name of the set in messages and records."""
         return f"Hub: {self.repo}@{self.revision[:8]}"
 
     def _columns(self, split: str) -> list[list[Any]]:
@@ -60,7 +60,7 @@ class HubSet(Settings):
 
         from datasets import disable_progress_bars, load_dataset
 
-        disable_progress_bars()  # of reading what is there by now
+        disable_progress_bars()  # the download has its own
         try:
             rows = load_dataset(folder, self.config, split=split)
             return [list(rows[column]) for column in self.columns]
@@ -70,7 +70,7 @@ class HubSet(Settings):
 
 @cache
 def reachable() -> bool:
-    """Ask the Hub once, with little patience: its own downloads retry for half a minute."""
+    """Ask the Hub once, with a short timeout, since its downloads retry for half a minute."""
     from huggingface_hub import HfApi
 
     try:
@@ -81,7 +81,7 @@ def reachable() -> bool:
 
 
 def _folder(data: HubSet) -> str:
-    """The local copy of the revision, downloaded where there is none yet."""
+    """The local copy of the revision, downloaded if there is none yet."""
     from huggingface_hub import snapshot_download
 
     patterns = ["README.md", f"{data.config}/*"] if data.config else None

@@ -1,9 +1,9 @@
 """Many small logistic regressions trained as one: SentEval's classifier, batched.
 
-SentEval trains one linear classifier after the other: for a ten-fold task 10 x 10 x 4 of them.
-Those that see the same rows under several L2 strengths share every mini-batch, and those of
-several folds have matrices of one shape, so all of them take each step together. What each
-computes is what it would compute alone (the tests hold both ways side by side).
+SentEval trains one linear classifier after another: 10 x 10 x 4 of them for a ten-fold task.
+Classifiers that see the same rows under different L2 strengths share every mini-batch, and those of
+different folds have matrices of one shape, so all of them take each step together. Each computes
+what it would compute alone (the tests compare both ways).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Protocol:
 class Fold:
     """The rows that a classifier trains on, and those on which it decides when to stop.
 
-    Without ``dev`` a share of the training rows is held out, drawn by the classifier's seed.
+    Without ``dev``, a fraction of the training rows is held out, drawn with the classifier's seed.
     """
 
     train: Rows
@@ -55,7 +55,7 @@ class Trained:
     accuracies: NDArray[np.float64]
 
     def predict(self, features: Tensor, fold: int, strength: int) -> NDArray[np.int64]:
-        """The classes that one of the classifiers gives to features: (n, d) to (n,)."""
+        """The classes that one of the classifiers predicts: (n, d) features to (n,)."""
         return (with_ones(features) @ self.weights[fold, strength].T).argmax(dim=1).numpy()
 
 
@@ -77,7 +77,7 @@ def train_classifiers(
         features: (n, d) vectors that all folds draw their rows from.
         labels: (n,) classes.
         folds: which rows each classifier sees.
-        strengths: the L2 strengths of each fold, equally many.
+        strengths: the L2 strengths of each fold, the same number for all.
         protocol: the settings.
     """
     rows = with_ones(features)

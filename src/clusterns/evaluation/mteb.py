@@ -1,4 +1,4 @@
-"""The ``mteb`` package as one more suite, where it is installed."""
+"""The ``mteb`` package as a suite, if it is installed."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ OWN, RETRIEVAL, MTEB = "own", "retrieval", "mteb"
 
 @dataclass(frozen=True, eq=False)
 class Job:
-    """One set of one suite: the unit that is computed, and stored once it is.
+    """One set of one suite: the unit that is computed and stored.
 
     ``data`` is None for a task of the mteb package, which brings its own.
     """
@@ -41,7 +41,7 @@ class SkippedSet:
 
     @property
     def state(self) -> str:
-        """Why it is skipped, in a word."""
+        """Why it is skipped, in one word."""
         return "missing" if isinstance(self.error, MissingData) else "broken"
 
     @property
@@ -58,7 +58,7 @@ class Plan:
     skipped: list[SkippedSet] = field(default_factory=list)
 
     def table(self, stored: Sequence[Job] = ()) -> Table:
-        """What will run, what is stored from before, and what is missing with a hint."""
+        """What will run, what is stored already, and what is missing, with hints."""
         table = Table("", ["set", "rows", "from", "state"], corner="suite")
         for job in self.jobs:
             rows = f"{job.data.rows[-1]:,}" if job.data is not None else None
@@ -77,7 +77,7 @@ def find_jobs(
     mteb_tasks: Iterable[str] = (),
     collections: Sequence[Retrieval] = (),
 ) -> Plan:
-    """Find every set that is asked for; finding none is an error."""
+    """Find all requested sets; finding none is an error."""
     plan = Plan([])
     for suite in suites:
         for name in SUITES[suite]:

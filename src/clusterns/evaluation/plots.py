@@ -57,7 +57,7 @@ def plot_alignment_uniformity(models: Sequence[Results], path: Path) -> None:
 
 
 def draw_alignment_uniformity(figure: Figure, points: Sequence[Point]) -> None:
-    """Draw numbered points, with their names in a legend: names beside close points cover each other."""
+    """Draw numbered points with their names in a legend, since labels of close points would overlap."""
     from matplotlib.lines import Line2D
 
     figure.set_size_inches(6.4, 4.5 + 0.22 * ((len(points) + 1) // 2))

@@ -1,4 +1,4 @@
-"""What an evaluation found: numbers that a person reads, and predictions that a test compares."""
+"""The results of an evaluation: numbers for people, and predictions per example for comparisons."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class SetResult:
         value: x100, except for geometry.
         metric: what the number is.
         rows: pairs, texts or queries it was computed from.
-        truncated: the share of distinct sentences that are longer than the model reads.
+        truncated: the fraction of distinct sentences that the model truncates.
         source: the file or Hub set it was computed from.
-        spread: standard deviation over K-means seeds, where there are several.
+        spread: standard deviation over K-means seeds, if there are several.
         details: further numbers, such as one for each subset.
-        digest: of the examples it stands on; models are compared on them where it is equal.
-        name: of the set.
-        variant: how the set differs from the one of that name, such as "Hub".
+        digest: of the examples; models are compared if it is equal.
+        name: name of the set.
+        variant: how the set differs from the one with that name, such as "Hub".
     """
 
     value: float
@@ -115,7 +115,7 @@ class SuiteResult:
 
 @dataclass
 class Recorded:
-    """What is stored as JSON, with its predictions per example in a file beside it."""
+    """Base of results that are stored as JSON, with their predictions per example in a file beside it."""
 
     FORMAT: ClassVar[int]
     predictions: Predictions = field(default_factory=dict, kw_only=True)
@@ -127,7 +127,7 @@ class Recorded:
         return {"format": self.FORMAT, **found}
 
     def write(self, path: Path) -> None:
-        """Write the JSON file after the predictions: the numbers never stand without them."""
+        """Write the predictions and then the JSON file, so that the numbers never exist without them."""
         if self.predictions:
             write_predictions(predictions_file(path), self.predictions)
         write_json(path, self.plain())
@@ -156,8 +156,8 @@ class Recorded:
 class Results(Recorded):
     """All results of one model.
 
-    ``predictions`` holds what the model said of each example (cosines, right or wrong), by suite and
-    label, so that two models can be compared later.
+    ``predictions`` holds the model's output per example (cosines, right or wrong) by suite and label,
+    so that two models can be compared later.
     """
 
     FORMAT = 1
@@ -168,7 +168,7 @@ class Results(Recorded):
 
 
 def predictions_file(path: Path) -> Path:
-    """Where the predictions of a results file lie."""
+    """The file of the predictions of a results file."""
     return path.with_suffix(".npz")
 
 
@@ -179,7 +179,7 @@ def write_predictions(path: Path, predictions: Predictions) -> None:
 
 
 def read_predictions(path: Path) -> Predictions:
-    """Read predictions; none where there is no file."""
+    """Read predictions; none if there is no file."""
     if not path.is_file():
         return {}
     try:
