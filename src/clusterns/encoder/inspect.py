@@ -1,4 +1,4 @@
-"""What a model makes of a text before it encodes it: tokens, template, truncation, pooled positions."""
+"""How a model sees a text: tokens, template, truncation and pooled positions."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Inspection:
 
 
 def inspect_text(model: SentenceTransformer, text: str) -> Inspection:
-    """Show how ``model`` tokenizes ``text``, what it cuts, and which states become the vector."""
+    """Show how ``model`` tokenizes ``text``, what it truncates, and which states are pooled."""
     prompt = default_prompt(model)
     first = model[0]
     if isinstance(first, WordEmbeddings):

@@ -1,4 +1,4 @@
-"""The only way to open a model: seeded, in the asked precision, from safetensors, never from a pickle.
+"""The only way to open a model: seeded, in the requested precision, from safetensors only.
 
 Everything is built from modules of Sentence Transformers, so that a saved model opens anywhere.
 """
@@ -137,7 +137,7 @@ def averaged_encoder(name: str | None, average: Average) -> SentenceTransformer:
 
 
 def length_limit(model: SentenceTransformer) -> int | None:
-    """How many tokens of a text a model reads; None if it reads all."""
+    """The number of tokens that a model reads of a text; None if there is no limit."""
     limit = getattr(model, "max_seq_length", None)
     return None if limit is None or math.isinf(limit) else int(limit)
 
@@ -181,7 +181,7 @@ def _open(
 
 @contextmanager
 def _load_errors(place: str) -> Iterator[None]:
-    """Turn what the libraries say about a broken model into one sentence."""
+    """Turn the libraries' errors about a broken model into one sentence."""
     try:
         yield
     except (OSError, ValueError, KeyError, ImportError, UnpicklingError) as error:
@@ -218,7 +218,7 @@ def pooling_of(model: SentenceTransformer) -> str | None:
 
 
 def default_prompt(model: SentenceTransformer) -> str:
-    """The prompt that ``model`` puts before a text unless told otherwise; empty if there is none."""
+    """The prompt that ``model`` puts before a text by default; empty if there is none."""
     return model.prompts.get(model.default_prompt_name or "") or ""
 
 

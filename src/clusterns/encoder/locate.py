@@ -1,6 +1,6 @@
-"""Where a model lies: inside this package, in a folder, or on the Hub.
+"""Find a model: inside this package, in a folder, or on the Hub.
 
-Nothing heavy is imported here, so that a model that does not exist is refused at once.
+Nothing heavy is imported here, so that a missing model is refused at once.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def identity_of_base(name: str) -> str:
 
 
 def refuse_pickles(place: str) -> None:
-    """Refuse a SentenceTransformer of which a module was read from pickled weights."""
+    """Refuse a SentenceTransformer with a module whose weights are pickled."""
     folder = Path(place)
     if not folder.is_dir():
         from huggingface_hub import hf_hub_download

@@ -1,4 +1,4 @@
-"""The same training for less work: faster dropout, one position of the last layer, sorted batches."""
+"""Faster training with the same result: cheap dropout, one position of the last layer, sorted batches."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def _rates(module: nn.Module) -> dict[str, float]:
 def train_first_position_only(model: SentenceTransformer) -> bool:
     """During training, let the last layer compute the first position alone.
 
-    CLS pooling reads no other, so only the keys and values of all positions are needed: a sixth of
-    the layer's work. Eval mode is untouched, and so are models with another pooling or without
+    CLS pooling reads no other, so only keys and values are needed at all positions: a sixth of the
+    layer's work. Eval mode is untouched, and so are models with another pooling or without
     BERT's layer.
 
     Returns:

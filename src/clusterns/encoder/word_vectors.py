@@ -21,8 +21,8 @@ def load_word_vectors(
 ) -> SentenceTransformer:
     """Load word vectors; the embedding of a sentence is the mean over its known words.
 
-    A sentence without a known word gets the zero vector. Words with a blank inside are skipped: no
-    sentence is split into them.
+    A sentence without a known word gets the zero vector. Words that contain a blank are
+    skipped, since sentences are split at blanks.
 
     Args:
         path: one word and its numbers per line, gzipped or not, with or without word2vec's header.

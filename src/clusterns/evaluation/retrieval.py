@@ -14,7 +14,7 @@ from clusterns.vectors.nearest import unit
 from clusterns.vectors.words import WordIndex
 
 CUTOFFS = (1, 3, 5, 10)
-QUERIES, TEXTS = 64, 50_000  # scored at once; in a shard of the index of words
+QUERIES, TEXTS = 64, 50_000  # queries scored at once; texts per shard of the word index
 Scores = NDArray[np.float32]
 
 
@@ -47,7 +47,7 @@ def word_index(data: Retrieval) -> WordIndex:
 def rank(by_vectors: Scores | None, by_words: Scores | None) -> NDArray[np.int64]:
     """The best texts by one or both (n,) scores, at most 100, best first.
 
-    Both: the union of the best by each, with both true scores of every candidate, fused.
+    By both: the union of the best by each, ranked by the fusion of both scores of every candidate.
     """
     if by_words is None:
         assert by_vectors is not None
@@ -64,8 +64,8 @@ def measures(hits: NDArray[np.bool_], relevant: int) -> dict[str, float]:
     """The measures of one query.
 
     Args:
-        hits: (at most 100,) which texts of its ranking are relevant, best first.
-        relevant: how many texts are.
+        hits: (at most 100,) which ranked texts are relevant, best first.
+        relevant: number of relevant texts.
     """
     ranks = np.flatnonzero(hits) + 1.0
     ideal = (1 / np.log2(np.arange(2, min(relevant, 10) + 2))).sum()

@@ -1,4 +1,4 @@
-"""The suites: from a model's embeddings and a set of data to results."""
+"""Run the suites: from a model's embeddings and a set to results."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from clusterns.vectors.embed import Embedder
 
 @dataclass(frozen=True)
 class EvaluationContext:
-    """What every suite works with: embeddings, and the number of K-means runs."""
+    """What all suites share: the embedder, and the number of K-means runs."""
 
     embed: Embedder
     kmeans_runs: int = 10
@@ -45,10 +45,10 @@ class EvaluationContext:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was found on one set: a number or several, and the model's predictions per example.
+    """The result on one set: one number or several, and the model's predictions per example.
 
-    ``gold`` is what the predictions are measured against, where that is the user's own to keep, and
-    ``clusters`` says which pairs share sentences.
+    ``gold`` holds the gold scores of the user's own sets, and ``clusters`` says which pairs share
+    sentences.
     """
 
     sets: dict[str, SetResult]
@@ -76,7 +76,7 @@ def run_job(context: EvaluationContext, job: Job) -> Outcome:
 
 
 def settings_of(job: Job, kmeans_runs: int) -> dict[str, Any]:
-    """The settings, beside those of the model, that decide what a job finds."""
+    """The settings that decide the result of a job, besides those of the model."""
     if job.suite == MTEB:
         from clusterns.evaluation.mteb import mteb_version
 
@@ -110,7 +110,7 @@ def _transfer(context: EvaluationContext, job: Job, task: TransferTask) -> Outco
 
 
 def _labeled_texts(context: EvaluationContext, job: Job, texts: LabeledTexts) -> Outcome:
-    """Mean and spread over K-means runs of the set's metric, and the other one beside it."""
+    """Mean and standard deviation of the set's metric over K-means runs, and the other metric as a detail."""
     vectors = context.embed(texts.texts)
     runs = bar(range(context.kmeans_runs), desc="K-means", leave=False, shown=context.progress)
     clusters = [cluster(vectors, texts.classes, seed) for seed in runs]
@@ -130,7 +130,7 @@ def _labeled_texts(context: EvaluationContext, job: Job, texts: LabeledTexts) ->
 
 
 def _retrieval(context: EvaluationContext, job: Job, retrieval: Retrieval) -> Outcome:
-    """nDCG@10 x100, and the other measures beside it."""
+    """nDCG@10 x100, and the other measures as details."""
     found = retrieval_of(context.embed, retrieval)
     numbers = {name: 100 * float(each.mean()) for name, each in found.items()}
     result = _result(context, job, numbers.pop("ndcg@10"), numbers)

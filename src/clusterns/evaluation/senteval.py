@@ -1,7 +1,7 @@
-"""Readers of the benchmark files, with the traps of the real ones.
+"""Readers of the benchmark files as they are, oddities included.
 
-Words are joined by single blanks and outer blanks go, as in SentEval, which splits every sentence
-at white space. A row that does not fit is an error that names file and line.
+Whitespace is normalized to single blanks, as in SentEval, which splits every sentence at whitespace.
+A row that does not fit is an error that names file and line.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def read_sts_year(name: str, files: Files, layout: Layout) -> ScoredPairs:
 
 
 def read_pairs(name: str, files: Files, layout: Layout) -> ScoredPairs:
-    """Read scored pairs (STS-B, SICK): a line each, tab-separated."""
+    """Read scored pairs (STS-B, SICK): one tab-separated line each."""
     (path,) = files
     rows = list(_rows(path, layout))
     first, second = ([cells[side] for _, cells in rows] for side in (0, 1))
@@ -74,9 +74,9 @@ def read_pairs(name: str, files: Files, layout: Layout) -> ScoredPairs:
 
 
 def read_classes(name: str, files: Files, layout: Layout) -> TransferTask:
-    """Read a file for each class, the positive one first (MR, CR, SUBJ, MPQA): one sentence a line.
+    """Read a file for each class, the positive one first (MR, CR, SUBJ, MPQA): one sentence per line.
 
-    CR has blank lines, which count; SentEval hands a full stop to the model in their place.
+    CR has blank lines, which count; like SentEval, this replaces them by a full stop.
     """
     texts, labels = [], []
     for path, label in zip(files, (1, 0), strict=True):
@@ -134,7 +134,7 @@ def _task(name: str, parts: Sequence[LabeledTexts]) -> TransferTask:
 
 
 def _rows(path: Path, layout: Layout) -> Iterator[tuple[int, list[str]]]:
-    """The line numbers of a table, and the cells of its wanted columns."""
+    """The line numbers of a table, and the cells of the columns to read."""
     if layout.quoted:
         columns = [Column(f"column {number}", str(number)) for number in layout.columns]
         with path.open("rb") as raw:
@@ -151,7 +151,7 @@ def _rows(path: Path, layout: Layout) -> Iterator[tuple[int, list[str]]]:
 
 
 def _cells(path: Path, number: int, line: str, needed: int) -> list[str]:
-    """Split a line at its tabs into at least ``needed`` cells that hold something."""
+    """Split a line at its tabs into at least ``needed`` non-empty cells."""
     cells = [" ".join(cell.split()) for cell in line.split("\t")]
     if len(cells) < needed or not all(cells[:needed]):
         raise UserError(

@@ -1,7 +1,7 @@
 """A paired bootstrap: all models are measured on the same resampled examples.
 
-A resample is a vector of counts, how often each example was drawn. Ranks follow from the counts, so
-nothing is sorted again, which would take most of the time.
+A resample is a vector of counts: how often each example was drawn. Ranks follow from the counts, so
+nothing needs to be sorted again, which would take most of the time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ N_RESAMPLES = 1000
 
 
 def generator(seed: int, key: str) -> np.random.Generator:
-    """A generator for each set: sets of equal size must not share their resamples."""
+    """A generator per set, since sets of equal size must not share their resamples."""
     return np.random.default_rng([seed, *key.encode()])
 
 
@@ -56,8 +56,8 @@ def bootstrap(
 
     Args:
         measure: counts (n,) to a score for each model.
-        examples: how many there are.
-        n_resamples: how often to draw.
+        examples: number of examples.
+        n_resamples: number of resamples.
         random: the source of randomness.
         clusters: (n,) the cluster of each example, numbered from 0: the examples of a cluster
             depend on each other and are drawn together. None: all are independent.
@@ -79,8 +79,8 @@ def interval(gaps: Floats, clusters: int, comparisons: int = 1) -> tuple[float, 
 
     Args:
         gaps: (n_resamples + 1,) the difference, first on the original examples.
-        clusters: how many independent clusters were resampled.
-        comparisons: how many intervals are to hold together (Bonferroni).
+        clusters: number of independent clusters that were resampled.
+        comparisons: number of intervals that hold simultaneously (Bonferroni).
     """
     from scipy.stats import t
 
@@ -90,7 +90,7 @@ def interval(gaps: Floats, clusters: int, comparisons: int = 1) -> tuple[float, 
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """P-values adjusted for their number by Holm's step-down method."""
+    """P-values adjusted by Holm's step-down method."""
     order = np.argsort(p_values, kind="stable")
     factors = len(p_values) - np.arange(len(p_values))
     stepped = np.maximum.accumulate(np.asarray(p_values)[order] * factors)
@@ -100,6 +100,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _mean_ranks(group: NDArray[np.intp], counts: Floats) -> Floats:
-    """The rank of each row among the drawn ones, ties sharing their mean."""
+    """The rank of each row among the drawn ones; ties share their mean rank."""
     sizes = np.bincount(group, weights=counts)
     return (np.cumsum(sizes) - (sizes - 1) / 2)[group]

@@ -1,4 +1,4 @@
-"""Results that are stored: a file for each set, joined to the results of a model."""
+"""Stored results: a file per set, which are joined to the results of a model."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from clusterns.evaluation.results import Recorded, Results, SetResult, SuiteResu
 from clusterns.vectors.settings import Loading
 
 FOLDER = "evaluation"  # in a run folder, and in the cache
-# How a model was read; together with its fingerprint it decides the vectors.
+# How a model was loaded; together with its fingerprint, this decides the vectors.
 READING = tuple(Loading.model_fields)
 SUITE_ORDER = (*SUITES, "own", "retrieval", "mteb")
 
 
 @dataclass
 class StoredResult(Recorded):
-    """The result of one set, with all that is needed to make it again."""
+    """The result of one set, with everything that decides it."""
 
     FORMAT = 2
     suite: str
@@ -42,14 +42,14 @@ class StoredResult(Recorded):
 
     @property
     def reading(self) -> dict[str, Any]:
-        """How the model was read."""
+        """How the model was loaded."""
         return {"dtype": "float32"} | {
             key: self.model[key] for key in READING if self.model.get(key) is not None
         }
 
     @property
     def key(self) -> str:
-        """Ten digits that stand for everything that decides the result."""
+        """Ten hexadecimal digits for everything that decides the result."""
         versions = self.record.get("versions")
         fingerprint = self.model.get("fingerprint")
         decides = [fingerprint, self.reading, self.digest, self.settings, versions]
@@ -62,7 +62,7 @@ class StoredResult(Recorded):
         return str(self.record.get("date", ""))
 
     def file(self, folder: Path) -> Path:
-        """Where it lies in a folder of results."""
+        """Its file in a folder of results."""
         called = re.sub(r"[^\w.-]+", "_", self.set)[:80]
         return folder / self.suite / f"{called}.{self.key}.json"
 
@@ -72,7 +72,7 @@ class StoredResult(Recorded):
 
 
 def find_stored(folder: Path, wanted: StoredResult) -> StoredResult | None:
-    """The earlier result that ``wanted`` would be again, made with the same versions."""
+    """The stored result that computing ``wanted`` would reproduce, with the same versions."""
     path = wanted.file(folder)
     try:
         return StoredResult.read(path) if path.is_file() else None
@@ -81,7 +81,7 @@ def find_stored(folder: Path, wanted: StoredResult) -> StoredResult | None:
 
 
 def read_results(path: Path) -> list[Results]:
-    """The results of a file, or of a run folder: there one for each way its model was read."""
+    """The results in a file or a run folder; a run folder has one for each way its model was loaded."""
     if not path.is_dir():
         return [Results.read(path)]
     stored = [StoredResult.read(each) for each in sorted((path / FOLDER).glob("*/*.json"))]
@@ -91,7 +91,7 @@ def read_results(path: Path) -> list[Results]:
 
 
 def gather(stored: Iterable[StoredResult]) -> list[Results]:
-    """Results from their parts: one for each way that a model was read, of its newest weights."""
+    """Join stored results: one for each way the model was loaded, for its newest weights only."""
     groups: dict[str, list[StoredResult]] = {}
     for one in sorted(stored, key=lambda one: one.date):
         groups.setdefault(json.dumps(one.reading), []).append(one)
@@ -145,6 +145,6 @@ def join(stored: Iterable[StoredResult]) -> Results:
 
 
 def _place(one: StoredResult) -> tuple[int, int]:
-    """Suites and sets in the order of the paper's tables, others as they came."""
+    """A sort key: suites and sets in the order of the paper's tables, then all others."""
     name = next((each.name for each in one.sets.values()), "")
     return SUITE_ORDER.index(one.suite), (*SUITES.get(one.suite, ()), name).index(name)

@@ -39,9 +39,9 @@ def suite_table(
     published: Published | None = None,
     measure: str = "",
 ) -> Table:
-    """One suite of one or more models side by side, below published rows where they are given.
+    """One suite of one or more models side by side, below published rows if there are any.
 
-    Of retrieval, ``measure`` is shown.
+    A table of retrieval shows one ``measure``.
     """
     names = list(dict.fromkeys(name for _, result in models for name in result.sets))
     table = Table(
@@ -105,7 +105,7 @@ def _add_notes(table: Table, results: Sequence[SuiteResult]) -> None:
 def results_tables(
     models: Sequence[Results], published: Callable[[str], Published] = lambda suite: {}
 ) -> list[Table]:
-    """A table for each suite that any of the models has; of retrieval, one for each measure."""
+    """A table for each suite that any model has; for retrieval, one for each measure."""
     tables = []
     for suite in dict.fromkeys(name for model in models for name in model.suites):
         is_retrieval = suite == "retrieval"

@@ -20,7 +20,7 @@ from clusterns.vectors.embed import Embedder
 
 @dataclass(frozen=True)
 class TransferScore:
-    """The accuracy (x100) of a task, F1 where it is a pair task, and which rows were right."""
+    """The accuracy (x100) of a task, F1 for a task of pairs, and which rows were right."""
 
     accuracy: float
     f1: float | None
@@ -33,11 +33,11 @@ def transfer_score(
     """Score one task.
 
     Args:
-        embed: gives the frozen vectors.
-        task: with a test part it is trained on train and scored on test; without one it is
-            cross-validated, nested.
-        protocol: SentEval's settings by default.
-        progress: whether to draw a bar over the folds of a cross-validation.
+        embed: embeds the texts.
+        task: with a test part, the classifier is trained on train and scored on test; without one,
+            nested cross-validation is used.
+        protocol: settings. None: SentEval's.
+        progress: whether to show a progress bar over the folds of a cross-validation.
     """
     protocol = protocol or Protocol()
     part = task.train
@@ -72,7 +72,7 @@ def transfer_score(
 
 
 def senteval_order(part: LabeledTexts) -> Rows:
-    """The order in which SentEval holds the rows: by words, then by class. Folds depend on it."""
+    """SentEval's order of the rows, which decides the folds: by number of words, then by class."""
     sides = [part.texts] if part.partners is None else [part.texts, part.partners]
     words = [np.array([len(text.split()) for text in side]) for side in sides]
     return np.lexsort((part.labels, *reversed(words))).astype(np.int64)
@@ -106,7 +106,7 @@ def _pick_strength(features: Tensor, labels: Rows, protocol: Protocol) -> float:
 def _nested(
     features: Tensor, labels: Rows, protocol: Protocol, progress: bool
 ) -> tuple[float, NDArray[np.bool_]]:
-    """Each outer fold is tested by a classifier whose strength its other rows have picked."""
+    """Test each outer fold with a classifier whose strength was chosen on the other rows."""
     outer = _folds(labels, protocol)
     picked = [
         [_pick_strength(features[fold.train], labels[fold.train], protocol)]

@@ -1,4 +1,4 @@
-"""The evaluations as Sentence Transformers evaluators, for anyone's trainer."""
+"""Evaluators in the form of Sentence Transformers, for any trainer."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from clusterns.views.view import words_of
 
 
 class Evaluator(BaseEvaluator):
-    """Scores a model with :meth:`score`, and notes the metrics for the model card."""
+    """Scores a model with :meth:`score`, and adds the metrics to the model card."""
 
     def score(self, model: Any) -> dict[str, float]:
         """The metrics of a model."""
@@ -70,8 +70,8 @@ class CombinedEvaluator(Evaluator):
 
 
 def validation(pairs: ScoredPairs | None, heldout: Dataset) -> Evaluator:
-    """Spearman on scored pairs where there are any, with the label-free score beside it; the
-    label-free score alone otherwise."""
+    """Spearman on scored pairs, with the label-free score beside it; without pairs, the label-free
+    score alone."""
     texts = heldout["text"][:]
     if pairs is None:
         return HalvesEvaluator(texts)
@@ -87,7 +87,7 @@ MIN_WORDS = 6
 class HalvesEvaluator(Evaluator):
     """Mean reciprocal rank of a sentence's second half among all second halves, and back.
 
-    It measures whether the embedding keeps what a sentence is about when its words differ. A random
+    It measures whether embeddings capture what a sentence is about when its words differ. A random
     embedding of n sentences scores about ln(n)/n, a perfect one 1.
 
     Args:

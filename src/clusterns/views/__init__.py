@@ -1,1 +1,1 @@
-"""Views. In: a sentence, and what a method wants to see of it. Out: the tokenized inputs of one training row."""
+"""Views of a sentence. In: a sentence and the views that a method needs. Out: tokenized inputs of a training row."""

@@ -133,7 +133,7 @@ def _reorder(column: Features, orders: list[list[int]]) -> Features:
 
 
 def stack_rows(columns: Sequence[Mapping[str, Any]]) -> Features:
-    """Columns of tokenized rows one below the other, padded to one width; the attention mask hides the padding."""
+    """Concatenate columns of tokenized rows, padded to one width; the attention mask hides the padding."""
     rows: Features = dict(columns[0])
     for key, first in columns[0].items():
         if isinstance(first, Tensor) and first.ndim:
