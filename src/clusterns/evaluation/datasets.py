@@ -5,17 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from clusterns.errors import UserError
+from clusterns.vectors.settings import By
 
 # Under the best one-to-one match of clusters to classes.
 CLUSTERING_ACCURACY = "clustering accuracy"
-SearchBy = Literal["vectors", "words", "both"]
-SEARCH_BY: tuple[SearchBy, ...] = get_args(SearchBy)
+SEARCH_BY: tuple[By, ...] = ("vectors", "words", "both")  # in the order of tables
 
 
 def digest_of(texts: Iterable[str], numbers: NDArray[np.generic]) -> str:
@@ -184,7 +183,7 @@ class Retrieval(Identity):
     relevant: Sequence[frozenset[int]]
     name: str = "queries"
     source: str = ""
-    by: SearchBy = "vectors"
+    by: By = "vectors"
     variant: str = ""
     metric: str = "nDCG@10"
 

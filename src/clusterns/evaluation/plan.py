@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from clusterns.errors import UserError
 from clusterns.evaluation.catalog import SUITES, EvaluationData, MissingData, missing_message
@@ -31,23 +32,12 @@ class Job:
         return input_digest(self.data) if self.data is not None else ""
 
 
-@dataclass(frozen=True)
-class SkippedSet:
+class SkippedSet(NamedTuple):
     """A set that was not found, or is broken."""
 
     suite: str
     name: str
     error: UserError
-
-    @property
-    def state(self) -> str:
-        """Why it is skipped, in one word."""
-        return "missing" if isinstance(self.error, MissingData) else "broken"
-
-    @property
-    def hint(self) -> str:
-        """What to do about it."""
-        return self.error.hint if isinstance(self.error, MissingData) else str(self.error)
 
 
 @dataclass(frozen=True)
@@ -64,9 +54,11 @@ class Plan:
             rows = f"{job.data.rows[-1]:,}" if job.data is not None else None
             state = "stored" if job in stored else "will run"
             table.rows.append((job.suite, [job.name, rows, job.source, state]))
-        for each in self.skipped:
-            table.rows.append((each.suite, [each.name, None, None, each.state]))
-        table.notes += dict.fromkeys(each.hint for each in self.skipped)
+        for suite, name, error in self.skipped:
+            missing = isinstance(error, MissingData)
+            table.rows.append((suite, [name, None, None, "missing" if missing else "broken"]))
+            hint = error.hint if isinstance(error, MissingData) else str(error)
+            table.notes += [hint] if hint not in table.notes else []
         return table
 
 
