@@ -22,6 +22,7 @@ from clusterns.evaluation.catalog import (
 )
 from clusterns.evaluation.datasets import LabeledTexts, ScoredPairs, TransferTask
 from clusterns.evaluation.plan import find_jobs
+from tests.helpers.texts import write
 
 NOT_IN_THE_FOLDER = {"MPQA", "Bio", "Go-S", "G-TS"}
 STSB = "STS/STSBenchmark/sts-dev.csv"
@@ -33,12 +34,6 @@ def no_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
     monkeypatch.setenv("CLUSTERNS_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv(VARIABLE, raising=False)
-
-
-def write(path: Path, text: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, "utf-8")
-    return path
 
 
 def mpqa(folder: Path, word: str = "good") -> Path:

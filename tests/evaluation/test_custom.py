@@ -15,13 +15,7 @@ from clusterns.evaluation.custom import (
     read_queries,
     read_scored_pairs,
 )
-
-
-def write(tmp_path: Path, name: str, text: str) -> Path:
-    path = tmp_path / name
-    path.write_text(text, "utf-8")
-    return path
-
+from tests.helpers.texts import write
 
 PAIRS = "sentence1,sentence2,score\nA cat.,A dog.,2.5\nOne,Two,0\n"
 
@@ -43,7 +37,7 @@ PAIRS = "sentence1,sentence2,score\nA cat.,A dog.,2.5\nOne,Two,0\n"
     ],
 )
 def test_scored_pairs(tmp_path: Path, name: str, text: str, columns: str) -> None:
-    pairs = read_scored_pairs(Path(f"{write(tmp_path, name, text)}{columns}"))
+    pairs = read_scored_pairs(Path(f"{write(tmp_path / name, text)}{columns}"))
     assert pairs.sentences1 == ["A cat.", "One"]
     assert pairs.sentences2 == ["A dog.", "Two"]
     assert pairs.scores.tolist() == [2.5, 0.0]
@@ -54,13 +48,13 @@ def test_parquet_and_a_colon_in_a_name(tmp_path: Path) -> None:
     table = pa.table({"score": [1, 2], "sentence2": ["b", "d"], "sentence1": ["a", "c"]})
     pq.write_table(table, tmp_path / "a.parquet")
     assert read_scored_pairs(tmp_path / "a.parquet").sentences1 == ["a", "c"]
-    assert read_scored_pairs(write(tmp_path, "a:b.csv", PAIRS)).name == "a:b"
+    assert read_scored_pairs(write(tmp_path / "a:b.csv", PAIRS)).name == "a:b"
 
 
 def test_the_columns_and_lines_left_out_are_said(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    read_labeled_texts(write(tmp_path, "a.csv", "x,Text,label\n1,a,3\n1,2\n4,b,6\n"))
+    read_labeled_texts(write(tmp_path / "a.csv", "x,Text,label\n1,a,3\n1,2\n4,b,6\n"))
     said = capsys.readouterr().err
     assert "the first line is the header; label is column 3 'label', text is column 2" in said
     assert "1 lines have too many or too few cells and were left out" in said
@@ -80,11 +74,11 @@ def test_the_columns_and_lines_left_out_are_said(
 )
 def test_broken_scored_pairs(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(UserError, match=says):
-        read_scored_pairs(write(tmp_path, "a.csv", text))
+        read_scored_pairs(write(tmp_path / "a.csv", text))
 
 
 def test_files_and_columns_that_are_not_there(tmp_path: Path) -> None:
-    path = write(tmp_path, "a.csv", PAIRS)
+    path = write(tmp_path / "a.csv", PAIRS)
     for columns in ("3", "1,2,3,4", "1,,2"):
         with pytest.raises(UserError, match="name 3 columns after the file: .*a.csv:sentence1,"):
             read_scored_pairs(Path(f"{path}:{columns}"))
@@ -105,19 +99,19 @@ def test_western_text_is_read_where_it_is_known_and_never_guessed(tmp_path: Path
 
 
 def test_labels_are_words_or_numbers_without_gaps(tmp_path: Path) -> None:
-    texts = read_labeled_texts(write(tmp_path, "a.tsv", "7\tx\n3\ty\n7\tz\n"))
+    texts = read_labeled_texts(write(tmp_path / "a.tsv", "7\tx\n3\ty\n7\tz\n"))
     assert (texts.labels.tolist(), texts.classes) == ([1, 0, 1], 2)
     rows = '{"label": 4, "text": "x"}\n{"label": "b", "text": "y"}\n'
-    assert read_labeled_texts(write(tmp_path, "a.jsonl", rows)).labels.tolist() == [0, 1]
+    assert read_labeled_texts(write(tmp_path / "a.jsonl", rows)).labels.tolist() == [0, 1]
     with pytest.raises(UserError, match="two classes"):
-        read_labeled_texts(write(tmp_path, "a.tsv", "7\tx\n7\ty\n"))
+        read_labeled_texts(write(tmp_path / "a.tsv", "7\tx\n7\ty\n"))
 
 
 def test_an_unrecognized_header_is_no_class(tmp_path: Path) -> None:
     rows = "pos,It was good\nneg,It was bad\n" * 2
-    known = read_labeled_texts(write(tmp_path, "a.csv", "category,sentence\n" + rows))
+    known = read_labeled_texts(write(tmp_path / "a.csv", "category,sentence\n" + rows))
     assert (known.classes, len(known.texts)) == (2, 4)
-    unknown = write(tmp_path, "a.csv", "mood,remark\n" + rows)
+    unknown = write(tmp_path / "a.csv", "mood,remark\n" + rows)
     with pytest.raises(UserError, match="'mood', 'remark', a header or a row"):
         read_labeled_texts(unknown)
     assert read_labeled_texts(Path(f"{unknown}:mood,remark")).classes == 2
@@ -125,7 +119,7 @@ def test_an_unrecognized_header_is_no_class(tmp_path: Path) -> None:
 
 def test_texts_taken_for_labels(tmp_path: Path) -> None:
     rows = "".join(f"This is text number {number}\t{number % 2}\n" for number in range(20))
-    path = write(tmp_path, "a.tsv", rows)
+    path = write(tmp_path / "a.tsv", rows)
     with pytest.raises(UserError, match=r"20 labels for 20 texts.*a.tsv:COLUMN,COLUMN"):
         read_labeled_texts(path)
     assert read_labeled_texts(Path(f"{path}:2,1")).classes == 2
@@ -155,8 +149,8 @@ def test_real_tables(shared_data: Path, file: str, rows: int, classes: int) -> N
     ],
 )
 def test_queries_gather_their_texts(tmp_path: Path, name: str, rows: str) -> None:
-    found = read_queries(write(tmp_path, name, rows))
+    found = read_queries(write(tmp_path / name, rows))
     assert (found.queries, found.texts) == (["q1", "q2"], ["a", "b", "c"])
     assert found.relevant == [{0, 2}, {0, 1}]
     with pytest.raises(UserError, match="two texts or more"):
-        read_queries(write(tmp_path, "a.csv", "What is q?,a\n"))
+        read_queries(write(tmp_path / "a.csv", "What is q?,a\n"))

@@ -19,6 +19,7 @@ from clusterns.evaluation.retrieval import rank, retrieval_of
 from clusterns.evaluation.runner import EvaluationContext, run_job
 from clusterns.vectors.embed import Embedder
 from tests.helpers.hash_encoder import HashEncoder
+from tests.helpers.texts import write
 
 # The first query equals its text. The second equals another's: its own has rank two.
 BY_HAND = Retrieval(["a b", "c e"], ["a b", "c d", "c e"], [frozenset({0}), frozenset({1})], "cran")
@@ -89,11 +90,9 @@ def test_a_collection_is_three_jobs_with_predictions_per_query(tmp_path: Path) -
         find_jobs([], EvaluationData(tmp_path), collections=[BY_HAND, BY_HAND])
 
 
-def write(folder: Path, **files: str) -> Path:
+def written(folder: Path, files: dict[str, str]) -> Path:
     for name, text in files.items():
-        path = folder / name.replace("__", "/").replace("_DOT_", ".")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, "utf-8")
+        write(folder / name, text)
     return folder
 
 
@@ -106,9 +105,9 @@ QUERIES = (
 )
 
 
-def beir(folder: Path, judgments: str, name: str = "test") -> Path:
-    files = {"corpus_DOT_jsonl": CORPUS, "queries_DOT_jsonl": QUERIES}
-    return write(folder, **files, **{f"qrels__{name}_DOT_tsv": judgments})
+def beir(folder: Path, judgments: str) -> Path:
+    files = {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES, "qrels/test.tsv": judgments}
+    return written(folder, files)
 
 
 @pytest.mark.parametrize("head", ["query-id\tcorpus-id\tscore\n", ""])
@@ -139,8 +138,8 @@ CLASSIC_TEXTS = ".I 1\n.T\nA title .\n.A\nSomebody\n.W\none\ntwo\n.I 2\n.T\nB\n.
 )
 def test_classic_files(tmp_path: Path, queries: str, judgments: str, found: list[set[int]]) -> None:
     text = "".join(f".I {number}\n.W\nabout {number}\nand so on\n" for number in queries.split())
-    folder = write(tmp_path, x_DOT_all=CLASSIC_TEXTS, x_DOT_qry=text, xqrel=judgments)
-    data = read_collection(folder)
+    files = {"x.all": CLASSIC_TEXTS, "x.qry": text, "xqrel": judgments}
+    data = read_collection(written(tmp_path, files))
     assert data.texts == ["A title . one two", "B"]
     assert data.queries == [f"about {number} and so on" for number in queries.split()]
     assert data.relevant == found
@@ -162,14 +161,14 @@ def test_real_collections(
     ("files", "says"),
     [
         ({}, "is not a retrieval collection: expected corpus.jsonl"),
-        ({"x_DOT_all": ".I 1\n.W\na\n", "x_DOT_qry": ".I 1\n.W\na\n"}, "0 have rel"),
-        ({"corpus_DOT_jsonl": '{"id": 1}\n', "queries_DOT_jsonl": ""}, "corpus.jsonl, line 1: expected"),
-        ({"corpus_DOT_jsonl": CORPUS, "queries_DOT_jsonl": QUERIES}, "the judgments in qrels/test.tsv"),
+        ({"x.all": ".I 1\n.W\na\n", "x.qry": ".I 1\n.W\na\n"}, "0 have rel"),
+        ({"corpus.jsonl": '{"id": 1}\n', "queries.jsonl": ""}, "corpus.jsonl, line 1: expected"),
+        ({"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES}, "the judgments in qrels/test.tsv"),
     ],
 )  # fmt: skip
 def test_broken_collections(tmp_path: Path, files: dict[str, str], says: str) -> None:
     with pytest.raises(UserError, match=says):
-        read_collection(write(tmp_path, **files))
+        read_collection(written(tmp_path, files))
 
 
 def test_broken_judgments(tmp_path: Path) -> None:
@@ -179,6 +178,6 @@ def test_broken_judgments(tmp_path: Path) -> None:
         read_collection(beir(tmp_path, "q1\tnone\t1\n"))
     with pytest.raises(UserError, match="is not a folder"):
         read_collection(tmp_path / "none")
-    texts = {"x_DOT_all": CLASSIC_TEXTS, "x_DOT_qry": ".I 1\n.W\na\n", "x_DOT_rel": "1\n"}
+    texts = {"x.all": CLASSIC_TEXTS, "x.qry": ".I 1\n.W\na\n", "x.rel": "1\n"}
     with pytest.raises(UserError, match=r"x.rel, line 1: expected numbers"):
-        read_collection(write(tmp_path / "classic", **texts))
+        read_collection(written(tmp_path / "classic", texts))

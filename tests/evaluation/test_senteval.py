@@ -11,12 +11,7 @@ from clusterns.errors import UserError
 from clusterns.evaluation.catalog import CATALOG, FORMATS
 from clusterns.evaluation.datasets import ScoredPairs
 from clusterns.evaluation.senteval import Layout, read_sts_year
-
-
-def write(path: Path, content: str | bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return path
+from tests.helpers.texts import write
 
 
 def read(folder: Path, name: str, content: str | bytes) -> Any:

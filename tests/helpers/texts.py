@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 
 WORDS = "river town music cell planet engine king harbour winter protein market song law".split()
 SUBJECTS = {
@@ -38,3 +39,10 @@ def subject_texts(count: int = 120) -> list[str]:
     generator = random.Random(0)
     words = list(SUBJECTS.values())
     return [" ".join(generator.choices(words[i % 3], k=6)) + f" {i}" for i in range(count)]
+
+
+def write(path: Path, content: str | bytes) -> Path:
+    """Write a file, and the folders that it needs."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
