@@ -79,11 +79,10 @@ def test_a_collection_is_three_jobs_with_predictions_per_query(tmp_path: Path) -
     jobs = find_jobs([], EvaluationData(tmp_path), collections=[BY_HAND]).jobs
     assert [job.name for job in jobs] == ["cran (vectors)", "cran (words)", "cran (both)"]
     outcomes = [run_job(context, job) for job in jobs]
-    for job, outcome in zip(jobs, outcomes, strict=True):
-        (result,) = outcome.sets.values()
+    for job, (sets, predictions) in zip(jobs, outcomes, strict=True):
+        (result,) = sets.values()
         assert (result.name, result.variant) == ("cran", job.name.split("(")[1].rstrip(")"))
-        assert outcome.predictions is not None
-        assert 100 * outcome.predictions.mean() == pytest.approx(result.value)
+        assert 100 * predictions["retrieval"].mean() == pytest.approx(result.value)
         assert {"mrr@10", "recall@100"} <= result.details.keys()
     assert sum(map(len, encoder.calls)) == len({*BY_HAND.sentences}) + 2  # as query and as document
     with pytest.raises(UserError, match="Duplicate dataset name cran"):

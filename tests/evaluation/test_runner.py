@@ -12,7 +12,7 @@ from clusterns.evaluation import hub
 from clusterns.evaluation.catalog import CATALOG, EvaluationData
 from clusterns.evaluation.datasets import LabeledTexts, Retrieval, ScoredPairs
 from clusterns.evaluation.plan import find_jobs
-from clusterns.evaluation.runner import EvaluationContext, Outcome, run_job
+from clusterns.evaluation.runner import EvaluationContext, Found, run_job
 from clusterns.vectors.embed import Embedder
 from tests.helpers.hash_encoder import HashEncoder
 
@@ -62,7 +62,7 @@ def _no_folder(*_: object) -> str:
     raise hub.UnavailableError("no network in tests")
 
 
-def found_by(context: EvaluationContext, data: EvaluationData, *suites: str) -> dict[str, Outcome]:
+def found_by(context: EvaluationContext, data: EvaluationData, *suites: str) -> dict[str, Found]:
     plan = find_jobs(suites, data)
     return {f"{job.suite}/{job.name}": run_job(context, job) for job in plan.jobs}
 
@@ -80,22 +80,20 @@ def test_all_suites_and_nothing_encoded_twice(
     assert list(found) == [
         "sts/STS13", "sts/STS-B", "transfer/TREC", "clustering/AG", "geometry/STS-B"
     ]  # fmt: skip
-    sts13 = found["sts/STS13"].sets["STS13"]
+    sts13 = found["sts/STS13"][0]["STS13"]
     assert set(sts13.details) == {"FNWN", "headlines", "OnWN"}
     assert sts13.source == "STS/STS13-en-test"
-    cosines = found["sts/STS-B"].predictions
-    assert cosines is not None
-    assert cosines.shape == (40,)
-    assert found["sts/STS-B"].gold is None  # others' work
-    trec = found["transfer/TREC"]
-    assert trec.sets["TREC"].rows == 20
-    assert trec.predictions is not None
-    assert trec.predictions.mean() * 100 == pytest.approx(trec.sets["TREC"].value)
-    ag = found["clustering/AG"].sets["AG"]
+    predictions = found["sts/STS-B"][1]
+    assert list(predictions) == ["sts"]  # the gold scores are others' work
+    assert predictions["sts"].shape == (40,)
+    sets, predictions = found["transfer/TREC"]
+    assert sets["TREC"].rows == 20
+    assert predictions["transfer"].mean() * 100 == pytest.approx(sets["TREC"].value)
+    ag = found["clustering/AG"][0]["AG"]
     assert 40 < ag.value < 100
     assert ag.spread is not None
     assert "AMI" in ag.details
-    assert list(found["geometry/STS-B"].sets) == ["alignment", "uniformity", "anisotropy"]
+    assert list(found["geometry/STS-B"][0]) == ["alignment", "uniformity", "anisotropy"]
 
 
 def test_geometry_on_the_hubs_text_has_other_names(
@@ -103,8 +101,8 @@ def test_geometry_on_the_hubs_text_has_other_names(
 ) -> None:
     (job,) = find_jobs(["geometry"], data).jobs
     assert isinstance(job.data, ScoredPairs)
-    found = run_job(context, replace(job, data=replace(job.data, variant="Hub")))
-    assert list(found.sets) == ["alignment (Hub)", "uniformity (Hub)", "anisotropy (Hub)"]
+    sets, _ = run_job(context, replace(job, data=replace(job.data, variant="Hub")))
+    assert list(sets) == ["alignment (Hub)", "uniformity (Hub)", "anisotropy (Hub)"]
 
 
 def test_own_sets_of_three_kinds(context: EvaluationContext, data: EvaluationData) -> None:
@@ -116,14 +114,13 @@ def test_own_sets_of_three_kinds(context: EvaluationContext, data: EvaluationDat
     )
     queries = Retrieval(["cat", "sun"], ["cat cat", "sun sun"], [frozenset([0]), frozenset([1])])
     outcomes = [run_job(context, job) for job in find_jobs([], data, [pairs, texts, queries]).jobs]
-    sets = {name: one for outcome in outcomes for name, one in outcome.sets.items()}
+    sets = {name: one for found, _ in outcomes for name, one in found.items()}
     metrics = {name: (one.metric, round(one.value)) for name, one in sets.items()}
     assert metrics["pairs"] == ("Spearman", 100)
     assert metrics["texts"] == ("clustering accuracy", 100)
     assert metrics["queries"] == ("nDCG@10", 100)
     assert sets["pairs"].source == "pairs.csv"
-    assert outcomes[0].gold is not None
-    assert outcomes[0].gold.tolist() == [5, 0]
-    assert outcomes[0].clusters is not None
-    assert outcomes[0].clusters.tolist() == [0, 1]
+    predictions = outcomes[0][1]
+    assert predictions["gold/own"].tolist() == [5, 0]
+    assert predictions["clusters/own"].tolist() == [0, 1]
     assert len({one.digest for one in sets.values()}) == 3

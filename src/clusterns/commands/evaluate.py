@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from annotated_types import Ge
@@ -199,15 +199,9 @@ def _compute(context: EvaluationContext, job: Job, into: StoredResult) -> None:
     from clusterns.evaluation.runner import run_job
 
     start = time.perf_counter()
-    outcome = run_job(context, job)
+    into.sets, into.predictions = run_job(context, job)
     into.seconds = round(time.perf_counter() - start, 1)
-    into.sets, into.model["dimension"] = outcome.sets, context.embed.dimension
-    predictions: dict[str, Any] = {
-        job.suite: outcome.predictions,
-        f"gold/{job.suite}": outcome.gold,
-        f"clusters/{job.suite}": outcome.clusters,
-    }
-    into.predictions = {key: rows for key, rows in predictions.items() if rows is not None}
+    into.model["dimension"] = context.embed.dimension
 
 
 class EvaluateCommand(EvaluateRequest):

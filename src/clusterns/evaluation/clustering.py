@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
 from clusterns.errors import UserError
+from clusterns.evaluation.datasets import CLUSTERING_ACCURACY
 from clusterns.vectors.embed import Vectors
 
 Labels = NDArray[np.int64]
@@ -39,3 +40,9 @@ def cluster(vectors: Vectors, count: int, seed: int) -> Labels:
 def cluster_seeds(vectors: Vectors, count: int, seeds: Sequence[int]) -> list[Labels]:
     """One K-means run per seed, since the result depends on the initialization."""
     return [cluster(vectors, count, seed) for seed in seeds]
+
+
+MEASURES: dict[str, Callable[[Labels, Labels], float]] = {
+    CLUSTERING_ACCURACY: hungarian_accuracy,
+    "AMI": adjusted_mutual_information,
+}

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clusterns.console import bar
-from clusterns.evaluation.clustering import (
-    Labels,
-    adjusted_mutual_information,
-    cluster,
-    hungarian_accuracy,
-)
+from clusterns.evaluation.clustering import MEASURES, cluster
 from clusterns.evaluation.datasets import (
-    CLUSTERING_ACCURACY,
     LabeledTexts,
     Retrieval,
     ScoredPairs,
@@ -27,11 +19,13 @@ from clusterns.evaluation.datasets import (
 from clusterns.evaluation.geometry import geometry_of
 from clusterns.evaluation.logistic import Protocol
 from clusterns.evaluation.plan import MTEB, OWN, RETRIEVAL, Job
-from clusterns.evaluation.results import SetResult
+from clusterns.evaluation.results import Predictions, SetResult
 from clusterns.evaluation.retrieval import retrieval_of
 from clusterns.evaluation.sts import cosines_of, spearman
 from clusterns.evaluation.transfer import transfer_score
 from clusterns.vectors.embed import Embedder
+
+Found = tuple[dict[str, SetResult], Predictions]
 
 
 @dataclass(frozen=True)
@@ -43,26 +37,15 @@ class EvaluationContext:
     progress: bool = False
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The result on one set: one number or several, and the model's predictions per example.
+def run_job(context: EvaluationContext, job: Job) -> Found:
+    """Compute one set: one result or several, and the model's predictions per example.
 
-    ``gold`` holds the gold scores of the user's own sets, and ``clusters`` says which pairs share
-    sentences.
+    Predictions on the user's own pairs come with the gold scores, and say which pairs share sentences.
     """
-
-    sets: dict[str, SetResult]
-    predictions: NDArray[Any] | None = None
-    gold: NDArray[Any] | None = None
-    clusters: NDArray[Any] | None = None
-
-
-def run_job(context: EvaluationContext, job: Job) -> Outcome:
-    """Compute one set."""
     if job.suite == MTEB:
         from clusterns.evaluation.mteb import run_mteb
 
-        return Outcome(run_mteb(context.embed.model, [job.name], context.embed.batch_size).sets)
+        return run_mteb(context.embed.model, [job.name], context.embed.batch_size).sets, {}
     if job.suite == "geometry":
         return _geometry(context, job)
     if isinstance(job.data, ScoredPairs):
@@ -88,7 +71,7 @@ def settings_of(job: Job, kmeans_runs: int) -> dict[str, Any]:
     return {"by": job.data.by} if isinstance(job.data, Retrieval) and job.suite == RETRIEVAL else {}
 
 
-def _scored_pairs(context: EvaluationContext, job: Job, pairs: ScoredPairs) -> Outcome:
+def _scored_pairs(context: EvaluationContext, job: Job, pairs: ScoredPairs) -> Found:
     """Spearman's correlation x100 over the whole set and for each subset."""
     cosines = cosines_of(context.embed, pairs)
     details = {
@@ -96,50 +79,48 @@ def _scored_pairs(context: EvaluationContext, job: Job, pairs: ScoredPairs) -> O
         for subset, rows in pairs.subsets.items()
     }
     found = _result(context, job, 100 * spearman(cosines, pairs.scores), details)
-    # The gold scores of benchmarks are others' work and do not go into result files.
-    kept = (pairs.scores, pairs.clusters) if job.suite == OWN else (None, None)
-    return Outcome({job.name: found}, cosines.astype(np.float32), *kept)
+    predictions: Predictions = {job.suite: cosines.astype(np.float32)}
+    if job.suite == OWN:  # the gold scores of benchmarks are others' work: they are not stored
+        predictions |= {f"gold/{OWN}": pairs.scores, f"clusters/{OWN}": pairs.clusters}
+    return {job.name: found}, predictions
 
 
-def _transfer(context: EvaluationContext, job: Job, task: TransferTask) -> Outcome:
+def _transfer(context: EvaluationContext, job: Job, task: TransferTask) -> Found:
     """Accuracy of SentEval's classifier."""
     context.embed(task.sentences)
     score = transfer_score(context.embed, task, progress=context.progress)
     details = {} if score.f1 is None else {"F1": score.f1}
-    return Outcome({job.name: _result(context, job, score.accuracy, details)}, score.right)
+    found = _result(context, job, score.accuracy, details)
+    return {job.name: found}, {job.suite: score.right}
 
 
-def _labeled_texts(context: EvaluationContext, job: Job, texts: LabeledTexts) -> Outcome:
+def _labeled_texts(context: EvaluationContext, job: Job, texts: LabeledTexts) -> Found:
     """Mean and standard deviation of the set's metric over K-means runs, and the other metric as a detail."""
     vectors = context.embed(texts.texts)
     runs = bar(range(context.kmeans_runs), desc="K-means", leave=False, shown=context.progress)
     clusters = [cluster(vectors, texts.classes, seed) for seed in runs]
-    measures: dict[str, Callable[[Labels, Labels], float]] = {
-        CLUSTERING_ACCURACY: hungarian_accuracy,
-        "AMI": adjusted_mutual_information,
-    }
     numbers = {
         name: 100 * np.array([measure(texts.labels, found) for found in clusters])
-        for name, measure in measures.items()
+        for name, measure in MEASURES.items()
     }
     own = numbers.pop(texts.metric)
     details = {name: float(each.mean()) for name, each in numbers.items()}
     found = _result(context, job, float(own.mean()), details)
     found.spread = float(own.std(ddof=1)) if context.kmeans_runs > 1 else None
-    return Outcome({job.name: found})
+    return {job.name: found}, {}
 
 
-def _retrieval(context: EvaluationContext, job: Job, retrieval: Retrieval) -> Outcome:
+def _retrieval(context: EvaluationContext, job: Job, retrieval: Retrieval) -> Found:
     """nDCG@10 x100, and the other measures as details."""
     found = retrieval_of(context.embed, retrieval)
     numbers = {name: 100 * float(each.mean()) for name, each in found.items()}
     result = _result(context, job, numbers.pop("ndcg@10"), numbers)
     if retrieval.by == "words":
         result.truncated = 0.0
-    return Outcome({job.name: result}, found["ndcg@10"].astype(np.float32))
+    return {job.name: result}, {job.suite: found["ndcg@10"].astype(np.float32)}
 
 
-def _geometry(context: EvaluationContext, job: Job) -> Outcome:
+def _geometry(context: EvaluationContext, job: Job) -> Found:
     """Alignment, uniformity and anisotropy, each as a set of its own."""
     assert isinstance(job.data, ScoredPairs)
     sets = {}
@@ -147,7 +128,7 @@ def _geometry(context: EvaluationContext, job: Job) -> Outcome:
         found = _result(context, job, value)
         found.name = found.metric = name
         sets[label_of(name, found.variant)] = found
-    return Outcome(sets)
+    return sets, {}
 
 
 def _result(
