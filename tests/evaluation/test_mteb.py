@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,10 @@ def local_copy(
 
 
 def test_without_the_package_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "mteb", None)
+    def missing(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    monkeypatch.setattr("clusterns.evaluation.mteb.version", missing)
     with pytest.raises(UserError, match=r"pip install 'clusterns\[mteb\]'"):
         run_mteb(HashEncoder())
 

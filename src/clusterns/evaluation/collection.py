@@ -50,12 +50,7 @@ def read_collection(folder: Path) -> Retrieval:
 
 def _read_beir(folder: Path) -> Collection:
     texts, queries = (_read_jsonl(folder / name) for name in ("corpus.jsonl", "queries.jsonl"))
-    tables = sorted((folder / "qrels").glob("*.tsv"))
     path = folder / "qrels" / "test.tsv"
-    if path not in tables:
-        if len(tables) != 1:
-            raise UserError(f"{folder}: expected the judgments in qrels/test.tsv.")
-        (path,) = tables
     judgments = []
     for number, line in enumerate(read_lines(path), start=1):
         cells = line.split("\t")

@@ -9,7 +9,6 @@ from typing import Any
 from clusterns.errors import UserError
 from clusterns.evaluation.results import SetResult, SuiteResult
 
-NOT_INSTALLED = "the mteb suite needs the mteb package: pip install 'clusterns[mteb]'."
 DEFAULT_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICK-R")
 
 
@@ -18,17 +17,18 @@ def mteb_version() -> str:
     try:
         return version("mteb")
     except PackageNotFoundError as error:
-        raise UserError(NOT_INSTALLED) from error
+        raise UserError(
+            "the mteb suite needs the mteb package: pip install 'clusterns[mteb]'."
+        ) from error
 
 
 def check_tasks(names: Sequence[str]) -> list[Any]:
     """Look up tasks by name; refuse unknown names with a UserError."""
-    try:
-        import mteb
+    mteb_version()
+    import mteb
 
+    try:
         return list(mteb.get_tasks(tasks=list(names)))
-    except ImportError as error:
-        raise UserError(NOT_INSTALLED) from error
     except KeyError as error:
         raise UserError(f"mteb: {error.args[0]}") from error
 
