@@ -1,4 +1,4 @@
-"""The command line: each command is imported when it is needed, so that nothing waits for the others."""
+"""The command line. Each command is imported when it is needed, so no command waits for the others."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from clusterns.errors import UserError
 from clusterns.record import set_command
 
 PROGRAM = "clusterns"
-# In the order of the help. Each is a module of `clusterns.commands`: one with an `app` is a group,
-# in any other the command `search` is `SearchCommand`, or `SearchRequest` if that is all there is.
+# In the order of the help. Each is a module of `clusterns.commands`. A module with an `app` is a group; in any other,
+# the command `search` is `SearchCommand`, or `SearchRequest` if there is no other.
 COMMANDS = (
     "quickstart", "train", "adapt", "methods", "recipes", "evaluate", "compare", "encode", "lance", "search",
     "similar", "topics", "explore", "report", "inspect", "push", "data", "lab",
@@ -35,7 +35,7 @@ def request_of(name: str) -> type[Request]:
 
 
 class Commands(TyperGroup):
-    """All commands by name; None until one is needed."""
+    """All commands by name, imported on first use."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

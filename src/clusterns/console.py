@@ -60,7 +60,7 @@ status = SafeConsole(stderr=True)
 stdout = SafeConsole()
 # Processes that fail for the same reason fail within seconds of each other.
 PATIENCE = 15.0
-# Where there is no terminal, progress is a line now and then.
+# Without a terminal, progress is a line from time to time.
 LINE_INTERVAL = 30.0  # seconds
 SHARE_DONE = (
     "{desc}: {n_fmt} of {total_fmt} ({percentage:.0f}%), {remaining} left, {rate_fmt}{postfix}"
@@ -110,7 +110,7 @@ def is_verbose() -> bool:
 def quiet_libraries() -> None:
     """Hide what the libraries log, except errors, and their progress bars; in verbose mode, show it.
 
-    Nothing is imported for it: libraries that come later read the environment, and loaded ones are told.
+    This imports nothing: libraries that are imported later read the environment, and loaded ones are configured here.
     """
     if _verbose:
         logging.basicConfig(level=logging.INFO)
@@ -146,7 +146,7 @@ def bar(iterable: Iterable[Any] | None = None, *, shown: bool = True, **options:
     disable = not shown or not shows_status()
     if sys.stderr.isatty():
         return tqdm(iterable, disable=disable, **options)
-    # What the library writes besides goes nowhere.
+    # Discard what the library itself writes.
     return Lines(iterable, disable=disable, file=io.StringIO(), **options)
 
 
@@ -170,9 +170,9 @@ def print_json(value: Any) -> None:
 
 
 def log_error(message: str) -> None:
-    """Print an error; of the processes on a machine that fail alike, only the first one prints it."""
+    """Print an error; if several processes of a machine fail, only the first one prints it."""
     if os.environ.get("LOCAL_RANK", "0") != "0":
-        # The launcher stops all processes once one has failed, so if this one were faster, the first one could
-        # not print its error. If the first one has not failed, this one is still here to print its own.
+        # The launcher stops all processes once one has failed, so the first process needs time to print its error.
+        # If it did not fail, this process is still here to print its own.
         time.sleep(PATIENCE)
     status.print(f"error: {message}", style="bold red", soft_wrap=True)

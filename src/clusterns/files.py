@@ -1,9 +1,9 @@
-"""Files and folders that are written whole or not at all, and stay so after a power cut.
+"""Files and folders that are written completely or not at all, even if the power fails.
 
-A folder that holds something is replaced in three steps: the old one is renamed aside, the new one
-is renamed in, the old one is deleted. A folder that is empty is filled: its content is renamed to a
-name that says "complete", then moved in entry by entry. Whatever step a kill interrupts,
-:func:`recover_folder` leads back to the old content or on to the new; who opens a folder calls it.
+A folder with content is replaced in three steps: the old one is renamed aside, the new one is renamed to its
+place, and the old one is deleted. An empty folder is filled: the content is renamed to a name that says
+"complete", then moved in entry by entry. Whichever step a kill interrupts, :func:`recover_folder` restores the old
+content or completes the new; call it before you open a folder.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ _COMPLETE = ".content.complete"  # in a folder that is being filled
 
 
 def cache_folder(name: str) -> Path:
-    """A folder for what can be computed or fetched again: in ``$CLUSTERNS_CACHE``, or at home."""
+    """A folder for what can be computed or downloaded again, in ``$CLUSTERNS_CACHE`` or the home folder."""
     cache = os.environ.get("CLUSTERNS_CACHE")
     return (Path(cache).expanduser() if cache else Path.home() / ".cache" / "clusterns") / name
 
 
 def partial_path(path: Path) -> Path:
-    """A new name beside ``path`` for what is still being written."""
+    """A temporary name beside ``path``, for writing."""
     # A random name rather than the process id: two machines may share a disk.
     return path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.partial")
 
 
 def is_partial(path: Path) -> bool:
-    """Whether a killed process may have left ``path`` behind, half-written or half-deleted."""
+    """Whether ``path`` is named like an unfinished file or folder of a killed process."""
     return path.name.startswith(".") and path.name.endswith((".partial", ".aside"))
 
 
@@ -87,7 +87,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
         temporary.mkdir(parents=True)
         try:
             yield temporary
-            _flush_all(temporary)
+            flush_all(temporary)
             if fill:
                 temporary.rename(path / _COMPLETE)
             else:
@@ -103,7 +103,7 @@ def replace_folder(path: Path, new: Path) -> None:
     """Replace the folder ``path``, as a whole, by the finished folder ``new`` beside it."""
     path = path.resolve()
     with wrap_os_errors(path):
-        _flush_all(new)
+        flush_all(new)
         _swap(new.resolve(), path)
         recover_folder(path)
         flush(path.parent)
@@ -126,7 +126,7 @@ def _swap(new: Path, path: Path) -> None:
 
 
 def recover_folder(path: Path) -> None:
-    """Complete or undo what a kill interrupted while ``path`` was being written; else do nothing."""
+    """Complete or undo an interrupted write of the folder ``path``, if there was one."""
     path = path.resolve()
     aside, complete = _aside(path), path / _COMPLETE
     with wrap_os_errors(path), suppress(FileNotFoundError):  # another process may be recovering it
@@ -149,17 +149,18 @@ def _aside(path: Path) -> Path:
 
 
 def is_empty(folder: Path) -> bool:
-    """Whether a folder holds nothing but our lock and what a killed process left half-written."""
+    """Whether a folder is empty, apart from a lock and the unfinished files of a killed process."""
     return all(entry.name == LOCK_INSIDE or is_partial(entry) for entry in folder.iterdir())
 
 
-def _flush_all(folder: Path) -> None:
+def flush_all(folder: Path) -> None:
+    """Wait until a folder and everything in it is on the disk."""
     for each in (*folder.rglob("*"), folder):
         flush(each)
 
 
 def flush(path: Path) -> None:
-    """Wait until a file, or the list of entries of a folder, is on the disk."""
+    """Wait until a file, or the entries of a folder, are on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -184,7 +185,7 @@ def wrap_os_errors(path: Path) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str | None:
-    """What is wrong with the disk; None for errors of another kind."""
+    """What is wrong with the disk; None for other errors."""
     if isinstance(error, OSError):
         return error.strerror if error.errno in _WRITE_ERRORS else None
     # safetensors and PyTorch raise errors of their own, with the cause as text.
@@ -196,7 +197,7 @@ def _reason(error: Exception) -> str | None:
 
 
 def write_json(path: Path, value: Any, *, durable: bool = False) -> None:
-    """Write ``value`` as indented JSON, whole or not at all."""
+    """Write ``value`` as indented JSON, completely or not at all."""
     with atomic_file(path, durable=durable) as temporary:
         temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", "utf-8")
 

@@ -27,8 +27,8 @@ def locked(folder: Path, wait: float | None = None) -> Iterator[None]:
     a launcher started together, only the first takes the lock.
 
     Args:
-        folder: need not exist yet.
-        wait: seconds to wait for a folder in use before it is refused; 30 by default.
+        folder: the folder, which need not exist yet.
+        wait: seconds to wait for a folder in use; 30 by default.
     """
     file = lock_file(folder)
     # Not bound to a thread: another one may end a run. And no soft lock: a dead process keeps it.
@@ -51,7 +51,7 @@ def locked(folder: Path, wait: float | None = None) -> Iterator[None]:
 
 
 def is_free(folder: Path) -> bool:
-    """Whether no process works in ``folder`` now."""
+    """Whether no process holds the lock of ``folder``."""
     file = lock_file(folder)
     if not file.is_file():
         return True
@@ -66,9 +66,9 @@ def is_free(folder: Path) -> bool:
 
 
 def lock_file(folder: Path) -> Path:
-    """Where the lock lies: beside the folder, which may be replaced as a whole.
+    """The lock file of a folder: beside it, since a folder may be replaced as a whole.
 
-    Inside it where it cannot be replaced: it is a mount point, or its parent is not writable.
+    It is inside a folder that cannot be replaced: a mount point, or one whose parent is not writable.
     """
     folder = folder.resolve()
     parent = next(each for each in folder.parents if each.exists() or each == each.parent)

@@ -22,13 +22,13 @@ _command: list[str] | None = None
 
 
 def set_command(words: Sequence[str]) -> None:
-    """Remember the command that this process runs; only the command line knows that it is one."""
+    """Remember the command that this process runs; only the command line calls this."""
     global _command
     _command = list(words)
 
 
 def make_record(**more: Any) -> dict[str, Any]:
-    """The record of the current run; without a command where ours is used as a library."""
+    """The record of the current run, without a command if clusterns is used as a library."""
     return {
         **({} if _command is None else {"command": _command}),
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),

@@ -44,7 +44,7 @@ def meaning(field: FieldInfo) -> str:
 
 
 def closest(name: str, known: Iterable[str]) -> str:
-    """What to choose instead of an unknown name: the closest of the known ones, and all of them."""
+    """What to choose instead of an unknown name: the closest known one, and a list of all."""
     known = list(known)
     near = difflib.get_close_matches(name, known, n=1)
     return f"{f' Did you mean {near[0]}?' if near else ''} Choose one of {', '.join(known)}."
@@ -81,7 +81,7 @@ def validated(
 
 
 def _fields_at(kind: type[BaseModel], path: list[str]) -> list[str]:
-    """The fields of the model that keys lead to; keys of mappings and places in lists are passed over."""
+    """The fields of the model at a path of keys; keys of mappings and positions in lists are skipped."""
     for key in path:
         if key in kind.model_fields:
             kind = _model_in(kind.model_fields[key].annotation) or kind

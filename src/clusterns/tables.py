@@ -1,4 +1,4 @@
-"""The one writer of tables: to the terminal, to Markdown, to LaTeX."""
+"""Tables for the terminal, Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from clusterns.console import printable
 from clusterns.files import atomic_file
 
 SIDE_BY_SIDE = 4  # rows
-# "not shown" and "[main](#main)" are words, "3 of 5" and "≤ 0.005" are numbers.
+# "not shown" and "[main](#main)" are words; "3 of 5" and "≤ 0.005" are numbers.
 WORDS = re.compile(r"\W*[^\W\d]")
 
 
 class Cell(NamedTuple):
-    """What stands in a place of a table."""
+    """A cell of a table."""
 
     text: str | None
     best: bool = False
@@ -31,7 +31,7 @@ class Cell(NamedTuple):
     def written(
         self, bold: str, spread: str, nothing: str, escaped: Callable[[str], str] = str
     ) -> str:
-        """As text; ``bold`` and ``spread`` are patterns of the format, ``escaped`` its rules."""
+        """The cell as text; ``bold`` and ``spread`` are format patterns, ``escaped`` escapes special characters."""
         if self.text is None:
             return nothing
         text = escaped(self.text)
@@ -41,9 +41,9 @@ class Cell(NamedTuple):
 
 @dataclass
 class Table:
-    """Numbers (or words) in rows and columns, None where there is none; the best are marked.
+    """Numbers or words in rows and columns, None for an empty cell; the best numbers are marked.
 
-    ``lower_is_better`` and ``mark_best`` are said for all columns, or for each.
+    ``lower_is_better`` and ``mark_best`` hold for all columns, or give a value for each.
     """
 
     title: str
@@ -58,15 +58,15 @@ class Table:
     corner: str = ""
 
     def best(self, column: int) -> float | None:
-        """The best number of a column as it is printed; None where there is nothing to compare."""
+        """The best number of a column as printed; None if there is nothing to compare."""
         cells = [row[column] for _, row in self.rows]
         numbers = [round(cell, self.digits) for cell in cells if isinstance(cell, int | float)]
-        if len(numbers) < 2 or not _said(self.mark_best, column):
+        if len(numbers) < 2 or not _for_column(self.mark_best, column):
             return None
-        return min(numbers) if _said(self.lower_is_better, column) else max(numbers)
+        return min(numbers) if _for_column(self.lower_is_better, column) else max(numbers)
 
     def holds_words(self) -> list[bool]:
-        """Which columns are read as words, from the left."""
+        """Which columns hold words, and are aligned left."""
         columns = [[row[place] for _, row in self.rows] for place in range(len(self.columns))]
         return [
             any(isinstance(cell, str) and WORDS.match(cell) is not None for cell in column)
@@ -93,7 +93,7 @@ class Table:
     def written(
         self, bold: str, spread: str, nothing: str, escaped: Callable[[str], str] = str
     ) -> list[list[str]]:
-        """The rows as text; ``bold`` and ``spread`` are patterns of the format, ``escaped`` its rules."""
+        """The rows as text; the arguments are those of :meth:`Cell.written`."""
         return [
             [cell.written(bold, spread, nothing, escaped) for cell in line] for line in self.cells()
         ]
@@ -101,7 +101,7 @@ class Table:
     def show(self, console: Console) -> None:
         """Print to a terminal.
 
-        A few rows stand side by side with a column a line, which fits 80 columns; many stand below
+        A few rows are printed side by side, one line per column, which fits 80 characters; many are printed below
         each other, without spreads.
         """
         across = len(self.rows) <= SIDE_BY_SIDE
@@ -173,12 +173,12 @@ def write_tables(path: Path, tables: Sequence[Table]) -> None:
         temporary.write_text(tables_as(path.suffix.lower()[1:], tables), "utf-8")
 
 
-def _said(of_columns: bool | Sequence[bool], column: int) -> bool:
-    return of_columns if isinstance(of_columns, bool) else of_columns[column]
+def _for_column(values: bool | Sequence[bool], column: int) -> bool:
+    return values if isinstance(values, bool) else values[column]
 
 
 def _text(text: str, style: str = "") -> Text:
-    """Literal text, as wide as it will be printed."""
+    """Literal text without control characters."""
     return Text(printable(text), style)
 
 

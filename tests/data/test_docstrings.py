@@ -58,14 +58,7 @@ def read(source: str, tmp_path: Path, module: str = "pkg._docs") -> list[tuple[s
 def test_objects_have_their_public_names(installed: Path) -> None:
     docs = docstring_corpus([installed], processes=1, progress=False)
     objects = docs.objects.to_pandas().set_index("name")
-    assert sorted(objects.index) == [
-        "pkg",
-        "pkg.Box",
-        "pkg.Box.open",
-        "pkg.sort",
-        "pkg.sub.again",
-        "single",
-    ]
+    assert sorted(objects.index) == "pkg pkg.Box pkg.Box.open pkg.sort pkg.sub.again single".split()
     sort = objects.loc["pkg.sort"]
     assert (sort.kind, sort.package, sort.subpackage) == ("function", "pkg", "pkg")
     assert sort.summary == "Sort the items of a list."
@@ -103,21 +96,23 @@ def test_what_is_held_out_is_not_trained_on(installed: Path) -> None:
 
 
 def test_the_number_of_processes_changes_nothing(installed: Path) -> None:
-    one = docstring_corpus([installed], processes=1, progress=False)
-    two = docstring_corpus([installed], processes=2, progress=False)
+    one, two = (docstring_corpus([installed], processes=n, progress=False) for n in (1, 2))
     assert one.objects.to_list() == two.objects.to_list()
-    assert one.corpus.fingerprint == two.corpus.fingerprint
-    assert one.report == two.report
+    assert (one.corpus.fingerprint, one.report) == (two.corpus.fingerprint, two.report)
 
 
-def test_nothing_is_imported(tmp_path: Path) -> None:
-    source = 'raise SystemExit("run")\ndef f():\n    """This one is only read."""\n'
-    assert read(source, tmp_path) == [("pkg._docs", "f", "This one is only read.")]
-
-
-def test_a_docstring_that_is_put_together(tmp_path: Path) -> None:
-    source = 'class Conv:\n    __doc__ = ("""Convolve an input signal.""" + more + "The end of it.")\n    x = 1\n'
-    assert read(source, tmp_path) == [("pkg._docs", "Conv", "Convolve an input signal.")]
+def test_what_is_read_is_not_run(tmp_path: Path) -> None:
+    source = """raise SystemExit("run")
+def f():
+    'This one is only read.'
+class Conv:
+    __doc__ = ("Convolve an input signal." + more + "The end of it.")
+    x = 1
+"""
+    assert read(source, tmp_path) == [
+        ("pkg._docs", "f", "This one is only read."),
+        ("pkg._docs", "Conv", "Convolve an input signal."),
+    ]
 
 
 def test_docstrings_attached_to_compiled_objects(tmp_path: Path) -> None:

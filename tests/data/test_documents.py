@@ -172,7 +172,7 @@ def test_rows_read_their_texts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("columns", "message"),
-    [({}, "the text has none: say what belongs together"), ({"document": [1, 2]}, "one sentence")],
+    [({}, "this text has no documents"), ({"document": [1, 2]}, "one sentence")],
     ids=str,
 )
 def test_without_documents_the_remedy_is_said(columns: dict[str, list[int]], message: str) -> None:

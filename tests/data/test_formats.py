@@ -67,34 +67,47 @@ def test_a_json_file_may_hold_an_array(
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    ("name", "content", "column", "message"),
     [
-        ('[\n{"text": "a"},\n{"text" "b"}]', r"a.json is not JSON \(.*line 3 column 9"),
-        ('[{"text": "a"},\n\n{"text": "b"', r"a.json is not JSON \(.*line 3"),
-        ('[{"text": "a"},\n3]', "item 2 is not a JSON object"),
-        ('[\n{"text": "a"},\n{"txt": "b"}]', "item 2 has no column 'text'"),
+        (
+            "json",
+            '[\n{"text": "a"},\n{"text" "b"}]',
+            None,
+            r"a.json is not JSON \(.*line 3 column 9",
+        ),
+        ("json", '[{"text": "a"},\n\n{"text": "b"', None, r"a.json is not JSON \(.*line 3"),
+        ("json", '[{"text": "a"},\n3]', None, "item 2 is not a JSON object"),
+        ("json", '[\n{"text": "a"},\n{"txt": "b"}]', None, "item 2 has no column 'text'"),
+        ("jsonl", '{"text": "a"}\n{"text": \n', None, r"a.jsonl: line 2 is not JSON"),
+        ("jsonl", "[1]\n", None, "line 1 is not a JSON object"),
+        ("jsonl", "[" * 100_000, None, "line 1 is not JSON"),
+        (
+            "jsonl",
+            '{"text": "a"}\n\n{"text": 3.5}\n',
+            None,
+            "line 3: the text is 3.5, not a string",
+        ),
+        ("jsonl", '{"text": "a"}\n{"txt": "b"}\n', None, "line 2 has no column 'text'.*'txt'"),
+        ("jsonl", '{"title": "a", "body": "b"}', None, "which column.*'title', 'body'"),
+        ("jsonl", '{"title": "a"}', "body", "no column 'body'; its columns are 'title'"),
+        ("csv", 'text\nfine\n"open\nand open\n', None, "line 3 is broken csv.*quotation mark"),
+        ("csv", 'text\n"a" b\n', None, "line 2 is broken csv"),
+        (
+            "csv",
+            'text\n"' + "x\n" * 2_100_000,
+            None,
+            "line 2 is broken csv.*field larger.*4,000,000",
+        ),
+        ("csv", "text,label\na,1\nb, c,1\nd, e,1\n", None, "line 3 has 3 cells.*names 2 columns"),
+        ("csv", "title,body\na,b\n", None, "say which column.*'title', 'body'"),
+        ("csv", "title,body\na,b\n", "text", "no column 'text'"),
     ],
 )
-def test_a_broken_array(tmp_path: Path, content: str, message: str) -> None:
+def test_broken_tables(
+    tmp_path: Path, name: str, content: str, column: str | None, message: str
+) -> None:
     with pytest.raises(UserError, match=message):
-        read(made(tmp_path, "a.json", content))
-
-
-@pytest.mark.parametrize(
-    ("content", "column", "message"),
-    [
-        ('{"text": "a"}\n{"text": \n', None, r"a.jsonl: line 2 is not JSON"),
-        ("[1]\n", None, "line 1 is not a JSON object"),
-        ("[" * 100_000, None, "line 1 is not JSON"),
-        ('{"text": "a"}\n\n{"text": 3.5}\n', None, "line 3: the text is 3.5, not a string"),
-        ('{"text": "a"}\n{"txt": "b"}\n', None, "line 2 has no column 'text'.*'txt'"),
-        ('{"title": "a", "body": "b"}', None, "which column.*'title', 'body'"),
-        ('{"title": "a"}', "body", "no column 'body'; its columns are 'title'"),
-    ],
-)
-def test_broken_json(tmp_path: Path, content: str, column: str | None, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        read(made(tmp_path, "a.jsonl", content), column)
+        read(made(tmp_path, f"a.{name}", content), column)
 
 
 def test_csv(tmp_path: Path) -> None:
@@ -106,30 +119,11 @@ def test_csv(tmp_path: Path) -> None:
     assert read(made(tmp_path, "c.csv", "")) == []
 
 
-def test_a_cell_may_be_as_long_as_a_line(tmp_path: Path) -> None:
+def test_long_cells_and_quotation_marks(tmp_path: Path) -> None:
     cell = "word " * 100_000
     assert read(made(tmp_path, "a.csv", f'text,n\n"{cell}",1\n')) == [cell]
-
-
-def test_tab_separated_text_has_no_quoting(tmp_path: Path) -> None:
     path = made(tmp_path, "a.tsv", 'text\tlabel\n"Open quote\t1\nsay "hi"\t0\n')
     assert read(path) == ['"Open quote', 'say "hi"']
-
-
-@pytest.mark.parametrize(
-    ("content", "column", "message"),
-    [
-        ('text\nfine\n"open\nand open\n', None, "line 3 is broken csv.*quotation mark"),
-        ('text\n"a" b\n', None, "line 2 is broken csv"),
-        ("text\n" + '"' + "x\n" * 2_100_000, None, "line 2 is broken csv.*field larger.*4,000,000"),
-        ("text,label\na,1\nb, c,1\nd, e,1\n", None, "line 3 has 3 cells.*names 2 columns"),
-        ("title,body\na,b\n", None, "say which column.*'title', 'body'"),
-        ("title,body\na,b\n", "text", "no column 'text'"),
-    ],
-)
-def test_broken_csv(tmp_path: Path, content: str, column: str | None, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        read(made(tmp_path, "a.csv", content), column)
 
 
 def test_long_tables_come_in_batches(tmp_path: Path) -> None:
@@ -154,15 +148,11 @@ def test_parquet(tmp_path: Path, kind: pa.DataType) -> None:
         read(tmp_path / "a.parquet", "text")
 
 
-def test_bytes_that_claim_to_be_text(tmp_path: Path) -> None:
-    text = pa.array([b"fine", b"\xff\xfe"]).view(pa.string())
+def test_broken_parquet(tmp_path: Path) -> None:
+    text = pa.array([b"fine", b"\xff\xfe"] * 500).view(pa.string())
     pq.write_table(pa.table({"text": text}), tmp_path / "a.parquet")
     with pytest.raises(UserError, match="Invalid UTF8"):
         read(tmp_path / "a.parquet")
-
-
-def test_broken_parquet(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"text": ["a"] * 1000}), tmp_path / "a.parquet")
     content = (tmp_path / "a.parquet").read_bytes()
     (tmp_path / "a.parquet").write_bytes(content[: len(content) // 2])
     with pytest.raises(UserError, match=r"a.parquet: it is cut off or damaged"):
@@ -195,8 +185,5 @@ def test_ids_of_tables(tmp_path: Path) -> None:
     assert read_ids(path, "text", "name") == [("a", "x"), ("b", "y"), ("c", None)]
     with pytest.raises(UserError, match="column 'share' holds double; ids are strings or whole"):
         read_ids(path, None, "share")
-
-
-def test_plain_text_has_no_column_of_ids(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"a.txt is plain text: it has no tabs, .* column of id"):
         read_ids(made(tmp_path, "a.txt", "one\n"), None, "id")

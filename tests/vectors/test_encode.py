@@ -53,6 +53,24 @@ def test_every_row_gets_its_vector(
     assert contents(output) == before
 
 
+def test_shards_are_on_the_disk_before_the_index_is_complete(
+    corpus: Path, model: SentenceTransformer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A power cut leaves no folder that says it is complete and is not."""
+    complete = tmp_path / "complete.json"
+    fsync, flushed = os.fsync, dict[str, bool]()
+
+    def note(descriptor: int) -> None:
+        fsync(descriptor)
+        name = Path(f"/proc/self/fd/{descriptor}").readlink().name
+        flushed.setdefault(name, complete.exists())
+
+    monkeypatch.setattr(os, "fsync", note)
+    run(corpus, model, tmp_path)
+    assert [flushed[f"shard-{number:05d}.parquet"] for number in range(3)] == [False] * 3
+    assert flushed["complete.json"]
+
+
 def test_normalized(
     corpus: Path, texts: list[str], model: SentenceTransformer, tmp_path: Path
 ) -> None:

@@ -1,4 +1,4 @@
-"""Which lines count as a sentence, and which were seen before."""
+"""Clean lines, drop those that are not sentences, and recognize duplicates."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _ODD = f"[{_INVISIBLE}{_DAMAGED}{_ODD_BLANK}]|  "
 def clean(
     texts: pa.Array, *, min_words: int = MIN_WORDS, max_chars: int = MAX_CHARS
 ) -> tuple[pa.Array, NDArray[np.bool_], Counter[str]]:
-    """Normalise blanks and control characters, and keep what can be a sentence.
+    """Normalize spaces and control characters, and keep what can be a sentence.
 
-    Returns the kept rows in their order; for every row whether it was kept; and counts: ``read``, and
-    what was dropped as ``empty``, ``not_text`` (no letter at all, or one character in ten is damaged),
-    ``too_short``, ``too_long``.
+    Returns:
+        the kept rows in their order; for every row, whether it was kept; and counts: ``read``, and those dropped as
+        ``empty``, ``not_text`` (no letter, or more than one character in ten is damaged), ``too_short``, ``too_long``.
     """
     texts = pc.fill_null(texts, "")
     odd = pc.match_substring_regex(texts, _ODD)
@@ -71,16 +71,16 @@ def _numpy(array: pa.Array) -> np.ndarray:
 
 
 def hashes(texts: pa.Array) -> NDArray[np.uint64]:
-    """Hash each text to 64 bits, the same ones everywhere."""
+    """A 64-bit hash of each text, the same on every machine."""
     return hash_array(texts.to_numpy(zero_copy_only=False), categorize=False)
 
 
 class SeenTexts:
-    """The 64-bit hashes of all texts so far: 8 bytes a text, at most some 20 while runs are merged.
+    """The 64-bit hashes of all texts so far: 8 bytes per text, about 20 while runs are merged.
 
-    They live in sorted runs, each more than twice as long as the next, as in a log-structured merge
-    tree: a batch is looked up in a few runs, and a hash is moved only a few times in its life.
-    Two different texts share a hash with a chance of 1 in 100,000 over 20 million lines.
+    They are kept in sorted runs, each more than twice as long as the next, as in a log-structured merge tree: a
+    batch is looked up in a few runs, and a hash is moved only a few times. Over 20 million lines, the probability
+    that any two different texts share a hash is 1 in 100,000.
     """
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class SeenTexts:
         return sum(map(len, self._runs))
 
     def add(self, texts: pa.Array) -> NDArray[np.bool_]:
-        """Remember ``texts``; true for each one that was not there before, neither here nor above."""
+        """Add texts; true for each one that is new, also among ``texts``."""
         hashed = hashes(texts)
         distinct, first = np.unique(hashed, return_index=True)
         new = np.ones(len(distinct), dtype=bool)

@@ -9,48 +9,48 @@ from typing import NamedTuple
 from clusterns.errors import UserError
 
 SHOWN = 30  # characters of a cell in a message
-# What can be a document in plain text, which has no columns.
+# What --document can be for plain text, which has no columns.
 TEXT_DOCUMENTS = ("paragraph", "line", "file")
 NO_DOCUMENTS_TO_PAIR = (
-    "positives = document pairs sentences of one document, and the text has none: say what belongs "
-    "together with --document, or set positives=crop."
+    "positives = document pairs sentences of the same document, but this text has no documents. Name "
+    "them with --document, or set positives=crop."
 )
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column that is wanted.
+    """A column to read.
 
     Args:
-        role: what it holds, in a word.
-        asked: the name or, where a table has none, the number (from 1) that the user gave.
-        usual: names that it is known by where the user gave none, the best first.
-        only: whether it may be the only column of text that is left.
-        option: where the user can say which one it is.
+        role: what it holds, in one word.
+        given: the user's name for it, or its number from 1 if the table has no header.
+        aliases: names to look for if the user gave none, the best first.
+        infer: whether to take the only remaining column of text if no name matches.
+        option: the option that names it.
     """
 
     role: str
-    asked: str | None = None
-    usual: tuple[str, ...] = ()
-    only: bool = False
+    given: str | None = None
+    aliases: tuple[str, ...] = ()
+    infer: bool = False
     option: str = ""
 
     @property
     def number(self) -> int | None:
-        """The number that was asked for."""
-        # Not isdigit: there are digits that are no numbers, such as a superscript.
-        return int(self.asked) if self.asked is not None and self.asked.isdecimal() else None
+        """The number that the user gave."""
+        # Not isdigit, which also accepts digits such as superscripts.
+        return int(self.given) if self.given is not None and self.given.isdecimal() else None
 
     @property
     def name(self) -> str | None:
-        """The name that was asked for."""
-        return self.asked if self.number is None else None
+        """The name that the user gave."""
+        return self.given if self.number is None else None
 
 
 class Columns(NamedTuple):
-    """The columns of a corpus: text None is found out, id or document None is not read.
+    """The columns of a corpus. Without a name, the text column is inferred; an id or document is not read.
 
-    With ``unwrap``, the lines of hard-wrapped plain text are joined. The columns ``keep`` are read as they are.
+    ``unwrap`` joins the lines of hard-wrapped text. The columns in ``keep`` are read unchanged.
     """
 
     text: str | None = None
@@ -60,8 +60,8 @@ class Columns(NamedTuple):
     keep: tuple[str, ...] = ()
 
     def wanted(self) -> list[Column]:
-        """What to look for in a table: the text, and what else was asked for."""
-        columns = [Column("text", self.text, ("text", "sentence"), only=True, option="--column")]
+        """The columns to look for in a table."""
+        columns = [Column("text", self.text, ("text", "sentence"), infer=True, option="--column")]
         if self.id is not None:
             columns.append(Column("id", self.id, option="--id-column"))
         if self.document is not None:
@@ -78,22 +78,21 @@ def find_columns(
     numbered: bool = False,
     header: bool = True,
 ) -> list[int]:
-    """Find the places of ``columns`` in a table.
+    """Find the positions of ``columns`` in a table.
 
-    A column is the one asked for; else the first of its usual names that is there, small or capital;
-    else, where it may be so, the only one of the places ``texts`` that no other column takes. In a
-    table without a header, of which as many columns as there are were wanted and none asked for,
-    they stand in the order in which they are wanted.
+    A column is the one that the user gave; else the first of its aliases in the header, ignoring case; else, if it
+    may be inferred, the only column of text that no other column takes. A table without a header that has exactly
+    as many columns as are wanted is read in that order, unless the user gave any.
 
     Args:
         where: the table, for messages.
-        names: of its columns; without a header, the cells of its first line.
-        texts: places of the columns that hold text.
-        columns: what is wanted.
-        numbered: whether a number asked for is a place; else it is a name like others.
-        header: whether ``names`` are names.
+        names: its column names, or the cells of its first line if it has no header.
+        texts: positions of the columns that hold text.
+        columns: what to find.
+        numbered: whether a number that the user gave is a position rather than a name.
+        header: whether ``names`` is a header.
     """
-    if not header and len(names) == len(columns) and not any(column.asked for column in columns):
+    if not header and len(names) == len(columns) and not any(column.given for column in columns):
         return [*range(len(columns))]
     found: list[int | None] = []
     for column in columns:
@@ -108,7 +107,7 @@ def find_columns(
             found.append(_by_name(where, names, column, numbered) if header else None)
     for place, column in enumerate(columns):
         left = [text for text in texts if text not in found]
-        if found[place] is None and column.only and len(left) == 1:
+        if found[place] is None and column.infer and len(left) == 1:
             found[place] = left[0]
     missing = [column for column, place in zip(columns, found, strict=True) if place is None]
     if missing:
@@ -124,18 +123,18 @@ def find_columns(
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names or cells for a message."""
+    """Column names or cells, for a message."""
     shown = (name if len(name) <= SHOWN else name[:SHOWN] + "…" for name in names)
     return ", ".join(map(repr, shown)) or "none"
 
 
 def _by_name(where: object, names: Sequence[str], column: Column, numbered: bool) -> int | None:
-    if column.asked is not None:
-        if column.asked not in names:
+    if column.given is not None:
+        if column.given not in names:
             number = " (or a number from 1 on, where that is no header)" if numbered else ""
             raise UserError(
-                f"{where} has no column {column.asked!r}; its columns are {listed(names)}{number}."
+                f"{where} has no column {column.given!r}; its columns are {listed(names)}{number}."
             )
-        return names.index(column.asked)
+        return names.index(column.given)
     alike = [name.strip().casefold() for name in names]
-    return next((alike.index(usual) for usual in column.usual if usual in alike), None)
+    return next((alike.index(aliases) for aliases in column.aliases if aliases in alike), None)

@@ -1,4 +1,4 @@
-"""Sources to a clean corpus without duplicates: an Arrow file in the cache, mapped into memory."""
+"""Prepare a clean corpus without duplicates: an Arrow file in the cache, mapped into memory."""
 
 from __future__ import annotations
 
@@ -18,23 +18,22 @@ from datasets import Dataset
 from clusterns.console import bar, log
 from clusterns.data.clean import MAX_CHARS, SeenTexts, clean
 from clusterns.data.columns import Columns
-from clusterns.data.documents import Documents
+from clusterns.data.documents import corpus_documents
 from clusterns.data.sentences import split_sentences
 from clusterns.data.settings import MIN_WORDS
 from clusterns.data.sources import FileSource, HubSource, describe_columns, find_sources
 from clusterns.errors import UserError
 from clusterns.files import atomic_file, cache_folder, read_json, write_json
 
-# Raise this number whenever the same file and settings would give another corpus.
+# Raise this number when the same file and settings would give another corpus.
 FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True)
 class CorpusReport:
-    """What became of every line that was read.
+    """How many lines were read, kept and dropped.
 
-    ``read`` counts lines or rows; where paragraphs are split, the sentences in them. It is always
-    the sum of the others.
+    ``read`` counts lines or rows, or sentences if paragraphs are split. It is the sum of the others.
     """
 
     read: int = 0
@@ -47,7 +46,7 @@ class CorpusReport:
     ragged: int = 0
 
     def summary(self) -> str:
-        """Say it in one paragraph."""
+        """The counts as a sentence."""
         ragged = f"{self.ragged:,} with too many or too few cells, " if self.ragged else ""
         return (
             f"{self.read:,} lines read: {self.kept:,} kept; dropped {ragged}{self.empty:,} empty, "
@@ -58,9 +57,9 @@ class CorpusReport:
 
 @dataclass(frozen=True)
 class Corpus:
-    """A prepared corpus: one sentence a row in the column ``text``.
+    """A prepared corpus: one sentence per row in the column ``text``.
 
-    Where documents were asked for, the column ``document`` holds a number for the document of each.
+    If documents were requested, the column ``document`` holds their numbers.
     """
 
     dataset: Dataset
@@ -79,18 +78,21 @@ def prepare_corpus(
     cache: Path | None = None,
     progress: bool = True,
 ) -> Corpus:
-    """Read, clean and deduplicate ``sources`` in their order, in little memory, whatever their size.
+    """Read, clean and deduplicate ``sources`` in their order, in little memory whatever their size.
 
-    A source is a file (text, JSON lines, csv, tsv or parquet, plain or packed), a folder of such
-    files, or a Hub dataset written ``owner/name[:config[:split]]``. ``column`` names the column of
-    text, or numbers it from 1 where a table has no header; in plain text it makes a table of what
-    stands between tabs. ``document`` names or numbers the column that says which rows belong to one
-    document; for plain text it is ``paragraph`` (between blank lines), ``line`` or ``file``. A row
-    without such a value is a document of its own, and duplicates stay with their first document.
-    ``split_sentences`` splits paragraphs, in plain text after joining hard-wrapped lines; lines of
-    fewer than ``min_words`` words or more than ``max_chars`` characters are dropped. The result stays
-    in the folder ``cache`` under a hash of the sources' content and the settings, so that an edited
-    file is read again.
+    Args:
+        sources: files (text, markup, JSON lines, csv, tsv or parquet, compressed or not), folders of such files, or
+            Hub datasets (``owner/name[:config[:split]]``).
+        column: column of the text: a name, or a number from 1 if a table has no header. A text file is then read as
+            tab-separated columns.
+        document: column whose values name documents; for plain text ``paragraph`` (between blank lines), ``line`` or
+            ``file``. A row without a value is a document of its own. A duplicate stays in its first document.
+        split_sentences: split paragraphs into sentences, after joining hard-wrapped lines.
+        min_words: drop lines of fewer words.
+        max_chars: drop lines of more characters.
+        cache: folder of prepared corpora. Each is stored under a hash of its sources' content and its settings, so
+            an edited file is read again.
+        progress: show a progress bar and say which columns are read.
     """
     sources = [sources] if isinstance(sources, str) else sources
     # Where each line is a document, each holds a whole paragraph.
@@ -102,8 +104,8 @@ def prepare_corpus(
         "max_chars": max_chars, **({} if document is None else {"document": document}),
     }  # fmt: skip
     if progress:
-        for told in describe_columns(found, columns):
-            log(told)
+        for line in describe_columns(found, columns):
+            log(line)
     fingerprint = _fingerprint(found, columns, settings)
     path = (cache or cache_folder("corpus")) / f"{fingerprint}.arrow"
     corpus = _load(path, fingerprint)
@@ -113,7 +115,7 @@ def prepare_corpus(
             if report.kept == 0:
                 raise UserError(f"no usable sentence in {', '.join(sources)}: {report.summary()}")
             if _fingerprint(found, columns, settings) != fingerprint:
-                raise UserError(f"{', '.join(sources)} changed while it was read; start again.")
+                raise UserError(f"{', '.join(sources)} changed while it was read. Start again.")
             # The report comes first: where the corpus is, its report is.
             write_json(path.with_suffix(".json"), asdict(report))
         corpus = _load(path, fingerprint)
@@ -130,7 +132,7 @@ def _write(
     progress: bool,
 ) -> CorpusReport:
     counts: Counter[str] = Counter()
-    seen, documents = SeenTexts(), Documents()
+    seen, alone = SeenTexts(), 0
     sizes = [source.size for source in sources]
     total = None if None in sizes else sum(size or 0 for size in sizes)
     kinds = {"text": pa.string()} | ({"document": pa.int64()} if columns.document else {})
@@ -138,12 +140,14 @@ def _write(
         pa.ipc.new_stream(str(path), pa.schema(kinds)) as writer,
         bar(desc="Reading", total=total, unit="B", unit_scale=True, shown=progress) as shown,
     ):
-        for source in sources:
-            documents.next_source(isinstance(source, FileSource) and source.is_plain(columns))
+        for number, source in enumerate(sources):
+            is_plain = isinstance(source, FileSource) and source.is_plain(columns)
             for rows in source.rows(columns, shown.update, counts):
                 batch = {"text": rows["text"]}
                 if columns.document:
-                    batch["document"] = documents.of(rows["document"])
+                    batch["document"], alone = corpus_documents(
+                        rows["document"], number if is_plain else None, alone
+                    )
                 if settings["split_sentences"]:
                     # A row without a sentence stays one row, so that it is counted.
                     split = [
@@ -168,7 +172,7 @@ def _write(
 
 
 def _load(path: Path, fingerprint: str) -> Corpus | None:
-    """Open a prepared corpus; None where there is none, or where a crash left half of one."""
+    """Open a prepared corpus; None if there is none or a crash left half of one."""
     try:
         report = CorpusReport(**read_json(path.with_suffix(".json")))
         dataset = Dataset.from_file(str(path))

@@ -1,15 +1,13 @@
-"""Csv and tab-separated text as people have them: with or without a header, a ragged line now and then.
+"""CSV and tab-separated text as people have them: with or without a header, a ragged line now and then.
 
-- In a file that is called .csv, a tab in the first line makes tabs the separator, else a comma, else a
-  semicolon; in all others it is the tab. Tab-separated text has no quoting: a quotation mark there is
-  a quotation mark.
-- The first line is a header where a column is asked for by name, where it holds a usual name of a
-  column, or where it could be one and a column below it holds numbers only. It is a row where it holds
-  a number or a sentence, or a cell that comes again in its column. What may be either is a row where
-  columns are asked for by number; else the caller says what to do.
-- Empty cells at the end of a line do not count. A table has as many columns as its header names;
-  without one, as many as nine in ten of its first lines do with. A line that has too many cells, or too few, is left
-  out and counted; where that is more than half of the lines, the file is refused.
+- In a .csv file, a tab in the first line makes tabs the separator, else a comma, else a semicolon. Any other file is
+  tab-separated and has no quoting: a quotation mark is just a quotation mark.
+- The first line is a header if the user gave a column by name, if it contains an alias of a column, or if it could
+  hold names and a column below it holds only numbers. It is a row if it contains a number, a sentence, or a cell that
+  occurs again in its column. Otherwise it is a row if the user gave columns by number; else the caller decides.
+- Empty cells at the end of a line do not count. A table has as many columns as its header names; without a header, as
+  many as nine in ten of its first lines have. A line with too many or too few cells is skipped and counted. If more
+  than half of the lines do not fit, the file is refused.
 """
 
 from __future__ import annotations
@@ -25,8 +23,8 @@ from clusterns.data.kinds import TEXTS, file_format
 from clusterns.data.lines import LONGEST_LINE, text_lines
 from clusterns.errors import UserError
 
-SAMPLE = 100  # lines, after the first one, that tell what the columns hold
-MANY = 100  # ragged lines from which on a file of mostly such lines is given up
+SAMPLE = 100  # lines after the first one that decide what the columns hold
+MANY = 100  # ragged lines after which a file of mostly ragged lines is refused
 LONGEST_NAME = 40  # characters
 MOST_WORDS = 4  # of a name
 
@@ -37,15 +35,14 @@ class Delimited:
     """An opened table, whose columns are found.
 
     Args:
-        path: what the file is called.
+        path: name of the file.
         raw: the opened file.
-        columns: what to read of it.
-        doubtful: whether a first line that may be either is taken for a header; else the file is
-            refused.
+        columns: the columns to read.
+        assume_header: whether an ambiguous first line is a header; otherwise the file is refused.
     """
 
     def __init__(
-        self, path: Path, raw: BinaryIO, columns: Sequence[Column], *, doubtful: bool = True
+        self, path: Path, raw: BinaryIO, columns: Sequence[Column], *, assume_header: bool = True
     ) -> None:
         self.ragged = 0
         self._path, self._columns = path, columns
@@ -58,7 +55,7 @@ class Delimited:
         self._least = self._most = 0
         if not filled:
             return
-        if _is_header(path, filled[0], filled[1:], columns, doubtful):
+        if _is_header(path, filled[0], filled[1:], columns, assume_header):
             self._header = filled.pop(0)
             self._names = self._header[: _width(self._header)]
             self._least = self._most = len(self._names)
@@ -67,9 +64,9 @@ class Delimited:
             self._most = widths[int(0.9 * (len(widths) - 1))]
             self._names = (filled[0] + [""] * self._most)[: self._most]
         if self._most == 1 and file_format(path) in TEXTS:
-            roles = ", ".join(column.role for column in columns if column.asked or not column.only)
+            roles = ", ".join(column.role for column in columns if column.given or not column.infer)
             raise UserError(f"{path} is plain text: it has no tabs, and so no column of {roles}.")
-        texts = [  # the places in which not all cells are numbers
+        texts = [  # the columns in which not all cells are numbers
             place
             for place in range(self._most)
             if not filled
@@ -81,8 +78,8 @@ class Delimited:
         self._least = self._least or max(self._places) + 1
 
     @property
-    def told(self) -> str:
-        """Which columns were chosen, for people."""
+    def description(self) -> str:
+        """The columns that are read, for people."""
         if not self._names:
             return "empty"
         parts = []
@@ -93,7 +90,7 @@ class Delimited:
         return f"{first}; {', '.join(parts)}"
 
     def __iter__(self) -> Iterator[tuple[int, Cells | None]]:
-        """Yield the number of each line with its cells; None for a blank or ragged one."""
+        """Yield each line's number and cells; None for a blank or ragged line."""
         rows, trouble = 0, ""
         for line, cells in chain(self._sample, self._lines):
             if cells is self._header:
@@ -104,10 +101,10 @@ class Delimited:
             )
             if cells and not fits:
                 self.ragged += 1
-                needs = "lines above it have" if self._header is None else "the first line names"
+                needs = "the lines above have" if self._header is None else "the first line names"
                 trouble = trouble or (
                     f"{self._path}: line {line:,} has {len(cells)} cells, but {needs} {self._most} "
-                    "columns, and so it is with more than half of the lines."
+                    "columns. The same is true of more than half of the lines."
                 )
                 if self.ragged > MANY and 2 * self.ragged > rows:
                     raise UserError(trouble)
@@ -117,7 +114,7 @@ class Delimited:
 
 
 def _cells(path: Path, raw: BinaryIO) -> Iterator[tuple[int, Cells]]:
-    """Yield each row with the line it starts on; an empty list for one that holds nothing."""
+    """Yield each row with its first line number; a blank row is an empty list."""
     later = (line + "\n" for line in text_lines(path, raw))
     first = next(later, "")
     marks = "\t,;" if file_format(path) == ".csv" else "\t"
@@ -136,17 +133,17 @@ def _cells(path: Path, raw: BinaryIO) -> Iterator[tuple[int, Cells]]:
             line = rows.line_num + 1
     except csv.Error as error:
         raise UserError(
-            f"{path}: line {line:,} is broken csv ({error}); is a quotation mark missing, or not "
-            f"written twice inside a quoted cell? (A cell holds at most {LONGEST_LINE:,} characters.)"
+            f"{path}: line {line:,} is broken csv ({error}). Is a quotation mark missing, or not "
+            f"doubled inside a quoted cell? (A cell holds at most {LONGEST_LINE:,} characters.)"
         ) from error
 
 
 def _is_header(
-    path: Path, first: Cells, rows: list[Cells], columns: Sequence[Column], doubtful: bool
+    path: Path, first: Cells, rows: list[Cells], columns: Sequence[Column], assume_header: bool
 ) -> bool:
     if any(column.name is not None for column in columns):
         return True
-    known = {usual for column in columns for usual in column.usual}
+    known = {aliases for column in columns for aliases in column.aliases}
     if known & {cell.strip().casefold() for cell in first}:
         return True
     if not all(_may_be_name(cell) for cell in first):
@@ -159,7 +156,7 @@ def _is_header(
             return False
     if any(column.number is not None for column in columns):
         return False
-    if doubtful or not first:
+    if assume_header or not first:
         return True
     roles = ", ".join(column.role for column in columns)
     raise UserError(
@@ -180,7 +177,7 @@ def _may_be_name(cell: str) -> bool:
 
 
 def _width(cells: Cells) -> int:
-    """How many cells there are, without empty ones at the end."""
+    """The number of cells without empty ones at the end."""
     return next((place for place in range(len(cells), 0, -1) if cells[place - 1]), 0)
 
 

@@ -31,7 +31,7 @@ class Documented:
 
 
 def read_source(file: SourceFile) -> tuple[Names, list[Documented]] | None:
-    """Give the names and docstrings of a file, or None where it is not Python we can parse."""
+    """The names and docstrings of a file; None if it cannot be parsed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # invalid escapes in other people's strings
@@ -77,7 +77,7 @@ def _definitions(node: ast.stmt, parent: str = "") -> Iterator[tuple[str, str, s
 
 
 def _assigned_doc(body: list[ast.stmt]) -> str:
-    """Give the text of ``__doc__ = ...`` in a class."""
+    """The text of ``__doc__ = ...`` in a class."""
     for node in body:
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__doc__":
             return _first_string(node.value)
@@ -85,7 +85,7 @@ def _assigned_doc(body: list[ast.stmt]) -> str:
 
 
 def _first_string(node: ast.AST) -> str:
-    """Give the first string in an expression such as ``"..." + notes`` or ``"...".format(...)``."""
+    """The first string in an expression such as ``"..." + notes`` or ``"...".format(...)``."""
     strings = [
         (part.lineno, part.col_offset, part.value)
         for part in ast.walk(node)

@@ -45,7 +45,7 @@ _MARKUP = [
 
 
 def docstring_sentences(docstring: str) -> list[str]:
-    """Give the sentences of a docstring, the summary first."""
+    """The sentences of a docstring, the summary first."""
     lines = inspect.cleandoc(docstring).splitlines()
     if lines and _SIGNATURE.fullmatch(lines[0].strip()):
         lines = lines[1:]

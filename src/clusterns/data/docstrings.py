@@ -53,7 +53,7 @@ class DocstringReport:
     sentences: int
 
     def summary(self) -> str:
-        """Say it in one paragraph."""
+        """The counts as a sentence."""
         return (
             f"{self.packages:,} packages, {self.files:,} files ({self.skipped:,} could not be "
             f"parsed): {self.objects:,} documented objects, {self.held_out:,} of them held out, "
@@ -94,28 +94,30 @@ def docstring_corpus(
     if not objects:
         raise UserError(f"no docstrings in {', '.join(map(str, folders))}.")
     public = [item for item in objects if is_public(item.name)]
-    apart = {item.name for item in public if _share(item.name) < held_out}
-    corpus = _training_sentences(objects, apart)
+    held_out_names = {item.name for item in public if _share(item.name) < held_out}
+    corpus = _training_sentences(objects, held_out_names)
     report = DocstringReport(
         packages=len({item.package for item in objects}),
         files=len(files),
         skipped=sources.count(None),
         objects=len(public),
-        held_out=len(apart),
+        held_out=len(held_out_names),
         sentences=len(corpus.dataset),
     )
-    rows = Dataset.from_list([{**vars(item), "held_out": item.name in apart} for item in public])
+    rows = Dataset.from_list(
+        [{**vars(item), "held_out": item.name in held_out_names} for item in public]
+    )
     return DocstringCorpus(corpus, rows, report)
 
 
 def installed_folders() -> list[Path]:
-    """Name the folders of this environment's installed packages."""
+    """The folders of this environment's installed packages."""
     paths = sysconfig.get_paths()
     return sorted({Path(paths["purelib"]), Path(paths["platlib"])})
 
 
 def _source_files(folder: Path) -> Iterator[SourceFile]:
-    """Find the modules below ``folder``, and the stubs that say what a package offers."""
+    """The modules below ``folder``, and the stubs that list the public names of a package."""
     for path in sorted([*folder.rglob("*.py"), *folder.rglob("__init__.pyi")]):
         parts = list(path.relative_to(folder).with_suffix("").parts)
         is_test = parts[-1].startswith("test_") or parts[-1].endswith("_test")
@@ -130,7 +132,7 @@ def _source_files(folder: Path) -> Iterator[SourceFile]:
 def _read_all(
     files: list[SourceFile], processes: int, progress: bool
 ) -> Iterator[tuple[Names, list[Documented]] | None]:
-    """Parse all files, in order. Parsing makes millions of objects and no cycles: no collector."""
+    """Parse all files in order. Parsing makes millions of objects but no cycles, so garbage collection is off."""
     shown = partial(bar, desc="Docstrings", total=len(files), unit=" files", shown=progress)
     if processes == 1:
         yield from shown(map(read_source, files))
@@ -141,7 +143,7 @@ def _read_all(
 
 
 def _name_objects(sources: list[tuple[Names, list[Documented]]]) -> list[Docstring]:
-    """Give every object its public name; of several with one name the first stays."""
+    """Give every object its public name; the first of several with the same name stays."""
     modules: dict[str, Names] = {}
     for names, _ in sources:
         modules.setdefault(names.module, names).imported.update(names.imported)
@@ -164,19 +166,19 @@ def _name_objects(sources: list[tuple[Names, list[Documented]]]) -> list[Docstri
 
 
 def _share(name: str) -> float:
-    """Give a number from 0 to 1 that depends on the name only."""
+    """A number from 0 to 1 that depends only on the name."""
     digest = hashlib.sha256(name.encode()).digest()[:8]
     return int.from_bytes(digest, "big") / 2**64
 
 
-def _training_sentences(objects: list[Docstring], apart: set[str]) -> Corpus:
-    """Give each distinct sentence once, with the first object that has it."""
+def _training_sentences(objects: list[Docstring], held_out_names: set[str]) -> Corpus:
+    """Each distinct sentence, with the first object that has it."""
     names: dict[str, str] = {}
     held_out: set[str] = set()
     read = 0
     for item in objects:
         sentences = (item.summary, *item.rest)
-        if item.name in apart:
+        if item.name in held_out_names:
             held_out.update(sentences)
             continue
         read += len(sentences)

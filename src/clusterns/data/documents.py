@@ -1,4 +1,4 @@
-"""Which document a sentence belongs to, as a number, and pairs of neighbors within documents."""
+"""Documents as numbers, and pairs of neighboring sentences within them."""
 
 from __future__ import annotations
 
@@ -18,30 +18,23 @@ from clusterns.errors import UserError
 
 Rows = NDArray[np.int64]
 
-# The lines of a text file are counted in so many bits; those above count the files.
+# Bits that count the lines of a text file; the bits above count the files.
 LINE_BITS = 40
 
 
-class LineDocuments:
-    """Numbers the documents of one text file, block after block.
+def line_documents(lines: pa.Array, kind: str, last: int) -> pa.Array:
+    """Number the documents of the next lines of a text file.
 
     Args:
+        lines: one block of the file.
         kind: ``paragraph`` (blank lines stand between documents), ``line`` or ``file``.
+        last: the number of the last line above them, 0 at first.
     """
-
-    def __init__(self, kind: str) -> None:
-        self._kind = kind
-        self._number = 0
-
-    def of(self, lines: pa.Array) -> pa.Array:
-        """Number the documents of the next lines of the file, from 0."""
-        if self._kind == "paragraph":
-            begins = pc.equal(pc.utf8_trim_whitespace(lines), "").to_numpy(zero_copy_only=False)
-        else:
-            begins = np.full(len(lines), self._kind == "line")
-        numbers = self._number + np.cumsum(begins, dtype=np.int64)
-        self._number = int(numbers[-1])
-        return pa.array(numbers)
+    if kind == "paragraph":
+        begins = pc.equal(pc.utf8_trim_whitespace(lines), "").to_numpy(zero_copy_only=False)
+    else:
+        begins = np.full(len(lines), kind == "line")
+    return pa.array(last + np.cumsum(begins, dtype=np.int64))
 
 
 def document_numbers(names: pa.Array) -> pa.Array:
@@ -54,39 +47,36 @@ def document_numbers(names: pa.Array) -> pa.Array:
     return pa.array(numbers, mask=missing)
 
 
-class Documents:
-    """Numbers the documents of a corpus, source after source."""
+def corpus_documents(numbers: pa.Array, source: int | None, alone: int) -> tuple[pa.Array, int]:
+    """Number the documents of the next rows within the whole corpus.
 
-    def __init__(self) -> None:
-        self._sources = self._offset = self._alone = 0
+    Args:
+        numbers: as the source numbers them; a row without a number is a document of its own, below zero.
+        source: number of a text file, which counts its own documents; None for a table.
+        alone: how many such rows there were above.
 
-    def next_source(self, plain: bool) -> None:
-        """Begin a source; in plain text, which counts its own documents, they are new ones."""
-        self._offset = self._sources << LINE_BITS if plain else 0
-        self._sources += 1
-
-    def of(self, numbers: pa.Array) -> pa.Array:
-        """Number the next rows; one without a document is a document of its own, below zero."""
-        found = pc.fill_null(numbers, 0).to_numpy() + self._offset
-        alone = numbers.is_null().to_numpy(zero_copy_only=False)
-        count = int(alone.sum())
-        found[alone] = -1 - np.arange(self._alone, self._alone + count)
-        self._alone += count
-        return pa.array(found)
+    Returns:
+        the numbers, and how many such rows there are now.
+    """
+    found = pc.fill_null(numbers, 0).to_numpy() + (0 if source is None else source << LINE_BITS)
+    missing = numbers.is_null().to_numpy(zero_copy_only=False)
+    count = alone + int(missing.sum())
+    found[missing] = -1 - np.arange(alone, count)
+    return pa.array(found), count
 
 
 def documents_of(dataset: Dataset) -> NDArray[np.int64] | None:
-    """The number of the document of each row; None where the corpus does not say."""
+    """The document number of each row; None if the corpus has no documents."""
     if "document" not in dataset.column_names:
         return None
     return np.asarray(dataset.with_format("numpy")["document"][:], np.int64)
 
 
 def pair_adjacent(documents: Rows) -> tuple[Rows, Rows]:
-    """The rows of each document in pairs: the first with the second, the third with the fourth.
+    """Pair the rows of each document: the first with the second, the third with the fourth.
 
-    One that is left over stands with itself. No row is in two pairs: else a sentence that is the
-    positive of one pair could be its own negative as the anchor of another.
+    A row that is left over is paired with itself. No row is in two pairs, or the positive of one pair could be
+    its own negative as the anchor of another.
 
     Args:
         documents: (n,) the document of each row, in any order.
@@ -105,9 +95,9 @@ def pair_adjacent(documents: Rows) -> tuple[Rows, Rows]:
 
 
 def document_pairs(dataset: Dataset) -> Dataset:
-    """Rows ``text`` with their ``document`` to rows ``anchor`` and ``positive``.
+    """Turn rows with ``text`` and ``document`` into rows with ``anchor`` and ``positive``.
 
-    They hold numbers only, in memory; the texts are read from where they are when a row is asked for.
+    Only row numbers are held in memory; the texts are read when a row is used.
     """
     documents = documents_of(dataset)
     if documents is None:
@@ -115,13 +105,13 @@ def document_pairs(dataset: Dataset) -> Dataset:
     rows, partners = pair_adjacent(documents)
     if (rows == partners).all():
         raise UserError(
-            "positives = document pairs sentences of one document, and every document of the text "
-            "has one sentence: set positives=crop."
+            "positives = document pairs sentences of the same document, but every document of this text "
+            "has one sentence. Set positives=crop."
         )
     pairs = Dataset.from_dict({"anchor": rows, "positive": partners})
     return pairs.with_transform(partial(_read, dataset["text"]))
 
 
 def _read(texts: Sequence[str], rows: Mapping[str, Sequence[int]]) -> dict[str, list[str]]:
-    """The texts that numbers stand for."""
+    """The texts with these row numbers."""
     return {name: select_texts(texts, numbers) for name, numbers in rows.items()}

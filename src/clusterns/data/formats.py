@@ -1,4 +1,4 @@
-"""One file to batches of raw text, with ids and documents where asked for."""
+"""Read one file in batches of text, ids, documents and kept columns."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from clusterns.data.columns import Columns
-from clusterns.data.documents import LineDocuments, document_numbers
+from clusterns.data.documents import document_numbers, line_documents
 from clusterns.data.kinds import HTML, MARKUP, file_format
 from clusterns.data.lines import BLOCK, text_blocks, text_lines
 from clusterns.data.markup import MARK
@@ -26,10 +26,10 @@ from clusterns.errors import UserError
 def read_table(
     path: Path, raw: BinaryIO, columns: Columns, counts: Counter[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield an opened table in batches of the columns text, id, document and those that are kept.
+    """Yield an opened table in batches with the columns text, id, document and those that are kept.
 
-    Without a column of ids, an id is null; a document is a number, null for a row that belongs to none. A missing
-    value is null, and so is all of a row that does not fit: ``counts`` is told how many of these are ``ragged``.
+    Ids are null if there is no column of ids. A document is a number, null for a row without a document. A missing
+    value is null, and so are all values of a row that does not fit; ``counts["ragged"]`` counts such rows.
     """
     table = open_table(path, raw, columns.wanted())
     if isinstance(table, ParquetTable):
@@ -41,14 +41,14 @@ def read_table(
 
 
 def table_rows(where: object, table: pa.Table, columns: Columns) -> pa.RecordBatch:
-    """Take what is asked for of a typed table."""
+    """Take the columns of a typed table."""
     return _typed(where, table, column_names(where, table.schema, columns.wanted()), columns)
 
 
 def find_wrapping(path: Path, raw: BinaryIO) -> Wrapping | None:
-    """Judge from its beginning whether the lines of a text file are to be joined.
+    """Decide from its first lines whether to join the lines of a text file.
 
-    In Markdown and reStructuredText the lines of a paragraph always are; those of HTML mean nothing.
+    Those of a paragraph in Markdown or reStructuredText always are; HTML has been split into blocks already.
     """
     kind = file_format(path)
     if kind in HTML:
@@ -58,11 +58,12 @@ def find_wrapping(path: Path, raw: BinaryIO) -> Wrapping | None:
 
 def read_lines(path: Path, raw: BinaryIO, columns: Columns) -> Iterator[pa.RecordBatch]:
     """Yield the lines of an opened text file in batches with the same columns."""
-    documents = columns.document and LineDocuments(columns.document)
+    last = 0
     for lines in _lines(path, raw, columns.unwrap):
         values = {"text": lines, "id": pa.nulls(len(lines), pa.string())}
-        if documents:
-            values["document"] = documents.of(lines)
+        if columns.document is not None:
+            values["document"] = line_documents(lines, columns.document, last)
+            last = values["document"][-1].as_py()
         if file_format(path) in MARKUP:
             values["text"] = pc.replace_substring_regex(lines, MARK, "")
         yield pa.record_batch(values)
@@ -128,7 +129,7 @@ def _string(path: Path, line: int, role: str, value: Any) -> str | None:
         return None
     if role == "value" and not isinstance(value, str):
         return json.dumps(value)
-    # In Python, though not in JSON, true is a whole number.
+    # In Python, unlike JSON, true is an integer.
     if role != "text" and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str):
@@ -141,7 +142,7 @@ def _string(path: Path, line: int, role: str, value: Any) -> str | None:
 
 
 def _batch(columns: Columns, values: Iterable[Any]) -> pa.RecordBatch:
-    """The values of the columns wanted, arrays or tuples, under the names that readers know."""
+    """A batch with the names that readers expect, from the arrays or tuples of each column."""
     arrays = [pa.array(v, pa.string()) if isinstance(v, tuple) else v for v in values]
     roles = [column.role for column in columns.wanted()]
     named = dict(

@@ -1,4 +1,4 @@
-"""Texts in memory, as a source to encode."""
+"""Texts in memory as a source."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ ROWS_AT_ONCE = 10_000
 
 @dataclass(frozen=True)
 class InMemorySource:
-    """Texts in memory, or in a column of a dataset, and their names if they have any.
+    """Texts in memory or in a column of a dataset, with names if they have any.
 
-    Build one with :meth:`of`, which checks them.
+    Create it with :meth:`of`, which validates them.
     """
 
     texts: Sequence[str]
@@ -29,7 +29,7 @@ class InMemorySource:
 
     @classmethod
     def of(cls, texts: Sequence[str], names: Sequence[str] | None = None) -> InMemorySource:
-        """Check texts and names: strings that UTF-8 can write, a name for each text."""
+        """Validate texts and names: valid Unicode, and a name for each text."""
         for role, values in (("text", texts), ("name", names or ())):
             for row, value in enumerate(_values(values)):
                 if not isinstance(value, str):
@@ -49,16 +49,16 @@ class InMemorySource:
 
     @property
     def columns(self) -> Columns:
-        """What to ask :meth:`rows` for."""
+        """The columns to pass to :meth:`rows`."""
         return Columns("text", None if self.names is None else "name")
 
     @property
     def size(self) -> int:
-        """Characters of the texts, for the progress bar."""
+        """Number of characters, for the progress bar."""
         return sum(map(len, _values(self.texts)))
 
     def identity(self) -> str:
-        """Hash the texts and names, so that no two lists of them look alike."""
+        """A hash of the texts and names."""
         digest = hashlib.sha256()
         for column in (self.texts, self.names or ()):
             for value in _values(column):
@@ -68,7 +68,7 @@ class InMemorySource:
         return digest.hexdigest()
 
     def rows(self, columns: Columns, advance: Callable[[int], object]) -> Iterator[pa.RecordBatch]:
-        """Yield texts and names in batches, and tell ``advance`` how many characters they have."""
+        """Yield texts and names in batches, and call ``advance`` with their number of characters."""
         for start in range(0, len(self.texts), ROWS_AT_ONCE):
             texts = list(self.texts[start : start + ROWS_AT_ONCE])
             names = (
@@ -88,6 +88,6 @@ class InMemorySource:
 
 
 def _values(column: Sequence[str]) -> Iterator[str]:
-    """A column of a dataset reads many rows at once as fast as one."""
+    """The values of a list or of a dataset's column, which reads many rows as fast as one."""
     for start in range(0, len(column), ROWS_AT_ONCE):
         yield from column[start : start + ROWS_AT_ONCE]

@@ -1,4 +1,4 @@
-"""What a file holds, told from its name."""
+"""What a file holds, judged by its name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PACKED = (".gz", ".xz", ".bz2", ".zst")
 
 
 def file_format(path: Path) -> str:
-    """Name the ending that says what a file holds: ``corpus.jsonl.gz`` gives ``.jsonl``."""
+    """The ending that says what a file holds: ``.jsonl`` for ``corpus.jsonl.gz``."""
     endings = [suffix.lower() for suffix in path.suffixes]
     if endings and endings[-1] in PACKED:
         endings.pop()
@@ -20,10 +20,10 @@ def file_format(path: Path) -> str:
 
 
 def is_data_file(path: Path) -> bool:
-    """Tell whether a file's ending is one of those we know."""
+    """Whether a file has a known ending."""
     return path.suffix.lower() in KINDS + PACKED
 
 
 def is_light(path: Path) -> bool:
-    """Tell whether a file can be looked into without importing anything heavy."""
+    """Whether a file can be opened without importing anything heavy."""
     return file_format(path) != ".parquet" and path.suffix.lower() != ".zst"

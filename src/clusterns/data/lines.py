@@ -1,4 +1,4 @@
-"""A file, packed or not, to blocks of checked UTF-8 text without markup; only a few megabytes at once."""
+"""Read a file, compressed or not, in blocks of valid text without markup, a few megabytes at a time."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def _whole_lines(path: Path, raw: BinaryIO) -> Iterator[str]:
         pending += rest
         if len(pending) > LONGEST_LINE:
             raise UserError(
-                f"{path}: line {lines + 1:,} is longer than {LONGEST_LINE:,} characters; "
-                "is this one sentence a line?"
+                f"{path}: line {lines + 1:,} is longer than {LONGEST_LINE:,} characters. "
+                "Does it hold one sentence per line?"
             )
     if pending:
         yield pending
@@ -59,7 +59,7 @@ def _whole_lines(path: Path, raw: BinaryIO) -> Iterator[str]:
 def text_chunks(path: Path, raw: BinaryIO) -> Iterator[str]:
     """Yield the text of ``raw``, opened from ``path``, piece by piece; every line ends with a newline.
 
-    It is UTF-8, or UTF-16 with a byte-order mark; anything else is refused, never guessed.
+    The encoding is UTF-8, or UTF-16 with a byte-order mark. Anything else is refused, never guessed.
     """
     decoder: io.IncrementalNewlineDecoder | None = None
     encoding, line, offset = "utf-8-sig", 1, 0
@@ -73,8 +73,8 @@ def text_chunks(path: Path, raw: BinaryIO) -> Iterator[str]:
             )
         if encoding != "utf-16" and (nul := block.find(b"\0")) >= 0:
             raise UserError(
-                f"{path} is not text: it has a NUL byte at offset {offset + nul:,}; "
-                "give plain text in UTF-8."
+                f"{path} is not text: it has a NUL byte at offset {offset + nul:,}. "
+                "Give plain text in UTF-8."
             )
         offset += len(block)
         try:
@@ -86,7 +86,7 @@ def text_chunks(path: Path, raw: BinaryIO) -> Iterator[str]:
 
 
 def _byte_blocks(path: Path, raw: BinaryIO) -> Iterator[bytes]:
-    """Yield the unpacked bytes, first those that may be a byte-order mark; at the end an empty block."""
+    """Yield the decompressed bytes, first those of a possible byte-order mark, last an empty block."""
     try:
         stream, size = _unpacked(path, raw), 4
         while block := stream.read(size):
@@ -99,7 +99,7 @@ def _byte_blocks(path: Path, raw: BinaryIO) -> Iterator[bytes]:
 
 
 def _unpacked(path: Path, raw: BinaryIO) -> Any:
-    """Open what is in a packed file, by the file's ending."""
+    """Decompress a file by its ending."""
     match path.suffix.lower():
         case ".gz":
             return gzip.GzipFile(fileobj=raw)
@@ -108,19 +108,19 @@ def _unpacked(path: Path, raw: BinaryIO) -> Any:
         case ".bz2":
             return bz2.BZ2File(raw)
         case ".zst":
-            import pyarrow as pa  # only here: what refuses a file must not wait for it
+            import pyarrow as pa  # heavy, and only needed here
 
             return pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd")
     return raw
 
 
 def _not_utf8(path: Path, error: UnicodeDecodeError, offset: int, line: int) -> str:
-    """Say where and what; ``line`` is that of the first byte of the error's bytes."""
+    """The error as a message; ``line`` is the line of the first byte of its bytes."""
     if error.encoding != "utf-8":
         return f"cannot read {path}: it is cut off or damaged ({error})."
     line += bytes(error.object[: error.start]).count(b"\n")
     return (
         f"{path} is not UTF-8: byte 0x{error.object[error.start]:02X} at offset "
-        f"{offset - len(error.object) + error.start:,} (line {line:,}); save it as UTF-8, or "
+        f"{offset - len(error.object) + error.start:,} (line {line:,}). Save it as UTF-8, or "
         f"convert it, for example with iconv -f cp1252 -t utf-8 {path.name}."
     )

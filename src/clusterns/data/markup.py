@@ -16,7 +16,7 @@ from clusterns.data.kinds import HTML
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-# Raise this number whenever the same file would give other lines.
+# Raise this number when the same file would give different lines.
 RULES = 2
 # The mark of a heading or list item, in a pattern that Arrow takes as well.
 MARK = r"^\s*(?:#{1,6}|[-*+•]|\d{1,3}[.)]|#\.)\s+"
@@ -24,7 +24,7 @@ MARK = r"^\s*(?:#{1,6}|[-*+•]|\d{1,3}[.)]|#\.)\s+"
 _FRONT_MATTER = re.compile(
     r"(---|\+\+\+)[ \t]*\n(?=[ \t]*(?:#|\[|[\w.\"'-]+[ \t]*[:=]))(?:.*\n)*?(?:\1|\.{3})[ \t]*(?:\n|\Z)"
 )
-# What site generators and wikis add to Markdown, with what stays of it. Code comes first and stays.
+# What site generators and wikis add to Markdown. The named groups stay, code among them.
 _DROPPED = r"\{(?:\{[^{}]*\}|[#.:%][^{}]*)\}|!\[\[[^\[\]]*\]\]|\[\^[^\]\s]+\](?::[ ]*)?"
 _ADDED = re.compile(
     r"(?P<code>(?<!`)(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)|^([ \t]*)(```|~~~).*?^\3\4)"
@@ -61,7 +61,7 @@ _RST = [
     )
 ]
 _DIRECTIVE = re.compile(r"\.\. (?:\|[^|]+\| )?\s*([\w:+.-]+)::(?:\s+(.*))?")
-# What stands below these is prose, as is what stands beside the first ones.
+# The text below these is prose, and for the first ones also the text beside them.
 _ADMONITION = re.compile(
     "note|warning|tip|important|hint|attention|caution|danger|error|admonition|seealso|topic|rubric"
 )
@@ -131,7 +131,7 @@ def _rst_lines(text: str) -> list[str]:
 
 
 def _rst_prose(lines: Iterable[str]) -> Iterator[str]:
-    """Empty the lines of directives, comments, targets and code, except what directives say in prose."""
+    """Empty the lines of directives, comments, targets and code, except the prose of directives."""
     beyond: int | None = None  # deeper lines are dropped
     options = doctest = False
     for line in lines:
@@ -163,7 +163,7 @@ def _rst_prose(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _plain_rst(lines: list[str]) -> Iterator[str]:
-    """Replace the markup within the lines of one paragraph, which stay as many."""
+    """Remove the inline markup of one paragraph, keeping the number of lines."""
     parts = _LITERAL.split("\n".join(lines))
     for place, part in enumerate(parts):
         if place % 2:  # a literal or an escaped sign
@@ -178,12 +178,12 @@ def _plain_rst(lines: list[str]) -> Iterator[str]:
 
 
 def _in_lines(found: re.Match[str], words: str = "") -> str:
-    """``words`` on as many lines as what was found."""
+    """``words``, padded to as many lines as the match has."""
     return words + "\n" * (found[0].count("\n") - words.count("\n"))
 
 
 class _Page(HTMLParser):
-    """Puts each block of a page (a paragraph, heading, list item, ...) on the line that it begins on."""
+    """Puts each block of a page (paragraph, heading, list item, ...) on the line where it begins."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -17,7 +17,7 @@ BATCH = 8192
 
 
 class ParquetTable:
-    """An opened file, whose columns are found."""
+    """An opened file whose columns are found."""
 
     ragged = 0
 
@@ -26,31 +26,31 @@ class ParquetTable:
         with _damage(path):
             self._file = pq.ParquetFile(raw)
             self.names = column_names(path, self._file.schema_arrow, columns)
-        self.told = ", ".join(
+        self.description = ", ".join(
             f"{column.role} is {name!r}" for column, name in zip(columns, self.names, strict=True)
         )
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the columns wanted, in batches."""
+        """Yield the columns in batches."""
         with _damage(self._path):
             yield from self._file.iter_batches(batch_size=BATCH, columns=sorted({*self.names}))
 
     def __iter__(self) -> Iterator[tuple[int, Sequence[Any] | None]]:
-        """Yield the number of each row, from 1, with its values."""
+        """Yield each row's number, from 1, and values."""
         rows = (row for batch in self.batches() for row in batch.to_pylist())
         for number, row in enumerate(rows, start=1):
             yield number, [row[name] for name in self.names]
 
 
 def column_names(where: object, schema: pa.Schema, columns: Sequence[Column]) -> list[str]:
-    """Find the columns wanted in a typed table."""
+    """Find columns in a typed table."""
     texts = [place for place, field in enumerate(schema) if is_text(field.type)]
     names = list(schema.names)
     return [names[place] for place in find_columns(where, names, texts, columns)]
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Tell whether an Arrow type is a kind of string."""
+    """Whether an Arrow type is a kind of string."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()

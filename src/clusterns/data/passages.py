@@ -1,4 +1,4 @@
-"""The rows of sources with the place of each, as they are or cut into units that a search can return."""
+"""The rows of sources with their locations, split into the units that a search returns."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ def located_rows(
 
     Args:
         sources: what to read.
-        columns: which columns of tables.
-        advance: is told how many more bytes were read.
+        columns: the columns of tables.
+        advance: called with the number of bytes read.
         unit: row: every line of a text file and every row of a table, empty ones too. sentence: their sentences.
-            passage: paragraphs of hard-wrapped text and of markup, other lines and rows, each cut after a
-            sentence if it has more than ``max_words``.
+            passage: paragraphs of hard-wrapped text and of markup, other lines and rows; those of more than
+            ``max_words`` are split after sentences.
         max_words: maximum length of a passage.
     """
     for name in columns.keep:
@@ -71,7 +71,7 @@ def located_rows(
 
 
 def cut(text: str, max_words: int) -> list[str]:
-    """Cut a text after sentences into parts of at most ``max_words`` if it has more; none if it is blank."""
+    """Split a text after sentences into parts of at most ``max_words``; a blank text has no parts."""
     if not text.strip():
         return []
     if count_words(text) <= max_words:
@@ -157,7 +157,7 @@ def _passages(
 ) -> Iterator[tuple[int, str, str | None]]:
     """Yield the index of the first line, the text and the heading of each passage.
 
-    A heading stands at the beginning of the passage below it.
+    A passage below a heading begins with it.
     """
     heading: str | None = None
     blocks: list[tuple[int, str]] = []
@@ -183,7 +183,7 @@ def _passages(
 
 
 def _titled(blocks: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str, bool]]:
-    """Tell which lines are titles, after number signs or above a line of signs, which is dropped."""
+    """Mark the lines that are titles: after number signs, or above an underline, which is dropped."""
     for number, (place, text) in enumerate(blocks):
         below = blocks[number + 1][1].strip() if number + 1 < len(blocks) else ""
         if _UNDERLINE.fullmatch(text.strip()) and len(blocks) > 1:
@@ -199,7 +199,7 @@ def _titled(blocks: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str, bool]
 def _pack(
     blocks: Sequence[tuple[int, str]], heading: str | None, max_words: int
 ) -> Iterator[tuple[int, str, str | None]]:
-    """Join blocks line by line to passages; cut those that are too long."""
+    """Join blocks, one per line, into passages; split those that are too long."""
     first, size = 0, 0
     texts: list[str] = []
     for place, text in [*blocks, (0, "")]:

@@ -81,7 +81,7 @@ def _distance(names: Names) -> tuple[bool, int, bool, str]:
 
 
 def is_public(path: str) -> bool:
-    """Tell whether no part of a dotted name starts with an underscore."""
+    """Whether no part of a dotted name starts with an underscore."""
     return not any(part.startswith("_") for part in path.split("."))
 
 
@@ -104,7 +104,7 @@ def _origin(node: ast.ImportFrom, names: Names) -> str:
 
 
 def _bindings(modules: Mapping[str, Names]) -> dict[str, dict[str, Binding]]:
-    """Give for each module what its names stand for, star imports included."""
+    """What the names of each module stand for, including star imports."""
     bindings = {
         module: {**names.imported, **{name: (module, name) for name in names.defined}}
         for module, names in modules.items()

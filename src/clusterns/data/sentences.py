@@ -1,7 +1,6 @@
-"""Join hard-wrapped lines, and split paragraphs into sentences, by rules.
+"""Join hard-wrapped lines and split paragraphs into sentences, by rules.
 
-The rules for sentences were made for English and are cautious elsewhere: where a full stop may belong
-to a word, nothing is split.
+The rules for sentences are made for English and cautious elsewhere: a period that may belong to a word splits nothing.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ NARROWEST, WIDEST = 40, 120
 FULL = 0.8
 # Join a paragraph's lines if at least this share of its breaks is forced.
 MOSTLY = 0.75
-SAMPLE = 2000  # lines that tell how a file is wrapped
-LONGEST_PARAGRAPH = 1000  # lines; a text without blank lines is judged in pieces of this length
+SAMPLE = 2000  # lines that decide how a file is wrapped
+LONGEST_PARAGRAPH = 1000  # lines; a longer paragraph is joined in pieces
 
 _ITEM = re.compile(
     r"\s*(?:(?:[-*+•‣]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]|#\.)\s+(?=\S)|[#>|]|\.\. |\[[^\]]+\]:)"
@@ -31,7 +30,7 @@ _RULE_OR_TABLE = re.compile(r"\s*([^\w\s])\1{2,}.*\1\s*|.*\S {3,}\S.*")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*(?!\w|-$)", re.MULTILINE)
 _HYPHENATED = re.compile(r"([^\W\d_]+(?:-[^\W\d_]+)*)-$")
 _FIRST_WORD = re.compile(r"[^\W\d_]+")
-# Scripts that put no blanks between words.
+# Scripts without spaces between words.
 UNSPACED = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
 _UNSPACED = regex.compile(rf"{UNSPACED}|[\p{{P}}&&[\u3000-\u303f\uff00-\uffef]]", regex.V1)
 _SUSPENDED = {"and", "or", "und", "oder", "et", "ou"}  # "pre- and post-war"
@@ -92,7 +91,7 @@ def _is_boundary(before: str, end: re.Match[str], after: str) -> bool:
 
 @dataclass(frozen=True)
 class Wrapping:
-    """How a file is wrapped: its line length, and words to tell a hyphen from a hyphenation."""
+    """How a file is wrapped: its line length, and its words, which tell hyphens from hyphenation."""
 
     width: int
     words: frozenset[str]
@@ -101,7 +100,7 @@ class Wrapping:
     def find(cls, lines: Sequence[str], reflowed: bool = False) -> Wrapping | None:
         """Judge a file by its first lines; None if it does not look wrapped.
 
-        With ``reflowed``, its line breaks mean nothing, whatever the line length.
+        With ``reflowed``, line breaks within a paragraph mean nothing, whatever the line length.
         """
         words = frozenset(_WORD.findall("\n".join(line.rstrip() for line in lines).lower()))
         if reflowed:
@@ -115,7 +114,7 @@ class Wrapping:
         return found if is_wrapped else None
 
     def join(self, lines: Sequence[str]) -> list[tuple[int, str]]:
-        """Join the lines of one paragraph where they belong together.
+        """Join the lines of a paragraph that belong together.
 
         Returns:
             each text with the index of its first line.
@@ -202,7 +201,7 @@ def _may_continue(line: str, after: str) -> bool:
 
 
 def _margin(line: str) -> int:
-    """Where the text of a line begins, behind the mark of a list item."""
+    """The column where the text of a line begins, after the mark of a list item."""
     item = _ITEM.match(line)
     return item.end() if item else len(line) - len(line.lstrip())
 

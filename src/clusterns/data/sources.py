@@ -31,23 +31,22 @@ if TYPE_CHECKING:
 
 Advance = Callable[[int], object]
 
-# Raise this number whenever the same csv or tsv file would be read in another way.
+# Raise this number when the same .csv or .tsv file would be read differently.
 RULES = 2
-LOOKED_AT = 100  # files of a folder; all are like the first ones, or found out when they are read
+LOOKED_AT = 100  # files of a folder; the others are checked when they are read
 
 # owner/name, owner/name:config or owner/name:config:split; "owner/name::split" has no config.
 _HUB_NAME = re.compile(r"([\w.-]+/[\w.-]+)(?::([^:]*))?(?::([^:]+))?")
 
 
 Source: TypeAlias = "FileSource | HubSource | InMemorySource"
-"""Text that can be read from its beginning as often as needed. ``identity`` names the exact content: two sources of
-the same identity hold the same text. ``rows`` yields texts and ids in batches, and tells ``advance`` how many more
-bytes were read; ``size`` is the number of all, None where nobody knows."""
+"""Text that can be read any number of times. ``identity`` stands for the exact content. ``rows`` yields texts and
+ids in batches, and calls ``advance`` with the number of bytes read; ``size`` is their total, None if unknown."""
 
 
 @dataclass(frozen=True)
 class FileSource:
-    """One file on this machine."""
+    """A file on this machine."""
 
     path: Path
 
@@ -57,7 +56,7 @@ class FileSource:
         return self.path.stat().st_size
 
     def identity(self) -> str:
-        """Hash the file's bytes, and how they are read: equal size and time prove nothing."""
+        """A hash of the file's bytes and of how they are read: equal size and time prove nothing."""
         kind = file_format(self.path)
         rules = f"{RULES} " if kind in (".csv", ".tsv") else ""
         rules = f"{MARKUP_RULES} " if kind in MARKUP else rules
@@ -68,7 +67,7 @@ class FileSource:
         return digest.hexdigest()
 
     def is_plain(self, columns: Columns) -> bool:
-        """Tell whether it is read line by line: text of which no column is asked for."""
+        """Whether it is read line by line: text without any column."""
         named = columns.document is not None and columns.document not in TEXT_DOCUMENTS
         return (
             file_format(self.path) in TEXTS
@@ -78,7 +77,7 @@ class FileSource:
         )
 
     def reading(self, columns: Columns) -> str | int:
-        """What else than content and columns decides the text that is read of it; empty in most cases."""
+        """What decides the text that is read besides content and columns; empty in most cases."""
         from clusterns.data.formats import find_wrapping
 
         if not self.is_plain(columns):
@@ -88,20 +87,20 @@ class FileSource:
         with readable(self.path), self.path.open("rb") as raw:
             return "unwrapped" if find_wrapping(self.path, raw) is not None else ""
 
-    def told(self, columns: Columns) -> str:
-        """Say which columns of a table are meant, or refuse, from its beginning; nothing for text."""
+    def describe(self, columns: Columns) -> str:
+        """Name the columns of a table from its first lines, or refuse it; nothing for text."""
         with readable(self.path), self.path.open("rb") as raw:
             if self.is_plain(columns):
                 next(text_blocks(self.path, raw), None)
                 return ""
-            return open_table(self.path, raw, columns.wanted()).told
+            return open_table(self.path, raw, columns.wanted()).description
 
     def rows(
         self, columns: Columns, advance: Advance, counts: Counter[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Yield texts and ids in batches, and tell ``advance`` how many more bytes were read.
+        """Yield texts and ids in batches, and call ``advance`` with the number of bytes read.
 
-        ``counts`` is told how many lines of a table are ``ragged``.
+        ``counts["ragged"]`` counts the lines of a table that do not fit.
         """
         from clusterns.data.formats import read_lines, read_table
 
@@ -126,17 +125,17 @@ class HubSource:
     split: str = "train"
     revision: str | None = None
     folder: str | None = None
-    """Where the revision is on this machine; None: on the Hub."""
+    """The local folder of the revision; None if it is read from the Hub."""
     size: int | None = None
 
     def identity(self) -> str:
-        """Name the exact revision, which stands for its content."""
+        """The exact revision, which stands for its content."""
         return f"{self.name}:{self.config}:{self.split}@{self.revision}"
 
     def rows(
         self, columns: Columns, advance: Advance, counts: Counter[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Yield texts and ids in batches, and tell ``advance`` how many more bytes were read."""
+        """Yield texts and ids in batches, and call ``advance`` with the number of bytes read."""
         from datasets import load_dataset
 
         from clusterns.data.formats import table_rows
@@ -160,10 +159,10 @@ class HubSource:
 
 
 def check_sources(names: Sequence[str], columns: Columns | None = None) -> None:
-    """Refuse at once, without the network, what cannot be read: before anything long begins.
+    """Refuse what cannot be read at once, without the network, before anything long begins.
 
-    With ``columns``, the beginning of the files is looked at too: whether it is text, whether a
-    table has the columns. Formats for which something heavy must be imported are not.
+    With ``columns``, also check the beginning of the files: whether it is text, and whether a table has the columns.
+    Formats that need heavy imports are not checked.
     """
     if not names:
         raise UserError("name at least one file, folder or Hub dataset as the corpus.")
@@ -174,11 +173,11 @@ def check_sources(names: Sequence[str], columns: Columns | None = None) -> None:
             with readable(file.path), file.path.open("rb") as raw:
                 raw.read(1)
             if columns is not None and is_light(file.path) and number < LOOKED_AT:
-                file.told(columns)
+                file.describe(columns)
 
 
 def find_sources(names: Sequence[str]) -> list[FileSource | HubSource]:
-    """Find every file or dataset that ``names`` stand for, in their order."""
+    """All files and datasets that ``names`` stand for, in their order."""
     check_sources(names)
     found: list[FileSource | HubSource] = []
     for name in names:
@@ -187,19 +186,19 @@ def find_sources(names: Sequence[str]) -> list[FileSource | HubSource]:
 
 
 def describe_columns(sources: Sequence[Source], columns: Columns) -> list[str]:
-    """Say which columns of each table are read, a sentence for all that are alike."""
+    """Say which columns are read, in one sentence for all tables with the same ones."""
     alike: dict[str, list[Path]] = {}
     for source in sources:
-        if isinstance(source, FileSource) and (told := source.told(columns)):
-            alike.setdefault(told, []).append(source.path)
+        if isinstance(source, FileSource) and (words := source.describe(columns)):
+            alike.setdefault(words, []).append(source.path)
     return [
-        f"{paths[0]}{f' and {len(paths) - 1:,} more' if len(paths) > 1 else ''}: {told}."
-        for told, paths in alike.items()
+        f"{paths[0]}{f' and {len(paths) - 1:,} more' if len(paths) > 1 else ''}: {words}."
+        for words, paths in alike.items()
     ]
 
 
 def _local(name: str) -> list[FileSource]:
-    """The files that a name stands for; none where it can only be a dataset of the Hub."""
+    """The files that a name stands for; none if it can only be a Hub dataset."""
     path = Path(name).expanduser()
     if path.is_file():
         return [FileSource(path)]
@@ -234,10 +233,10 @@ def _on_the_hub(name: str) -> HubSource:
         revision, folder = _cached_revision(dataset, note)
         if revision is None:
             raise UserError(
-                f"there is no file or folder {name}, and the Hub gave no dataset {dataset}: "
+                f"there is no file or folder {name}, and the Hub dataset {dataset} cannot be read: "
                 f"{_one_line(error)}"
             ) from error
-        log(f"The Hub gave no answer ({_one_line(error)}): {dataset} is read from the cache.")
+        log(f"Cannot reach the Hub ({_one_line(error)}). Reading {dataset} from the cache.")
     else:
         with atomic_file(note) as temporary:
             temporary.write_text(revision or "", "utf-8")
@@ -245,9 +244,9 @@ def _on_the_hub(name: str) -> HubSource:
 
 
 def _cached_revision(dataset: str, note: Path) -> tuple[str | None, str | None]:
-    """Find a dataset without a network: the revision last seen, and its folder in the Hub's cache.
+    """Find a dataset offline: the revision last seen, and its folder in the Hub's cache.
 
-    Without that folder it can be used where the corpus was prepared before.
+    Without that folder, it can only be used if the corpus was prepared before.
     """
     from huggingface_hub import snapshot_download
 
@@ -260,7 +259,7 @@ def _cached_revision(dataset: str, note: Path) -> tuple[str | None, str | None]:
 
 @contextmanager
 def readable(name: object) -> Iterator[None]:
-    """Turn a refusal of the operating system into one clear sentence."""
+    """Turn an error of the operating system into a :class:`UserError`."""
     try:
         yield
     except OSError as error:

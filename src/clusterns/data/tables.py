@@ -1,4 +1,4 @@
-"""One way to read a table, for a corpus and for evaluation: its rows, and which columns were taken."""
+"""Read a table of any kind, for a corpus and for evaluation."""
 
 from __future__ import annotations
 
@@ -18,22 +18,21 @@ if TYPE_CHECKING:
     from clusterns.data.parquet import ParquetTable
 
 Table: TypeAlias = "Delimited | JsonRecords | ParquetTable"
-"""A table whose columns are found. ``told`` says which, for people; ``ragged`` counts the lines that were left out
-so far because they do not fit. Iterating gives the number of each line with its values, in the order of the columns
-wanted; None stands for a line without values, or with too many or too few."""
+"""A table whose columns are found. ``description`` names them for people; ``ragged`` counts the lines skipped so far
+because they do not fit. Iterating yields each line's number and its values in the order of the columns, or None for
+a line without values or with the wrong number of them."""
 
 
 def open_table(
-    path: Path, raw: BinaryIO, columns: Sequence[Column], *, doubtful: bool = True
+    path: Path, raw: BinaryIO, columns: Sequence[Column], *, assume_header: bool = True
 ) -> Table:
     """Open a csv, tsv, text, jsonl or parquet file and find its columns.
 
     Args:
-        path: what the file is called; its ending says how it is read.
+        path: name of the file; its ending decides how it is read.
         raw: the opened file.
-        columns: what to read of it.
-        doubtful: whether a first line that may be a row as well is taken for a header; else such a
-            file is refused.
+        columns: the columns to read.
+        assume_header: whether an ambiguous first line is a header; otherwise the file is refused.
     """
     kind = file_format(path)
     if kind == ".parquet":
@@ -42,13 +41,13 @@ def open_table(
         return ParquetTable(path, raw, columns)
     if kind in (".json", ".jsonl", ".ndjson"):
         return JsonRecords(path, raw, columns)
-    return Delimited(path, raw, columns, doubtful=doubtful)
+    return Delimited(path, raw, columns, assume_header=assume_header)
 
 
 class JsonRecords:
     """JSON objects, one a line, or in a .json file also in an array, which is read as a whole.
 
-    The first one decides which columns are meant.
+    The first one decides which columns are read.
     """
 
     ragged = 0
@@ -65,20 +64,20 @@ class JsonRecords:
                 break
 
     @property
-    def told(self) -> str:
-        """Which columns were chosen, for people."""
+    def description(self) -> str:
+        """The columns that are read, for people."""
         pairs = zip(self._columns, self._names, strict=False)
         return ", ".join(f"{column.role} is {name!r}" for column, name in pairs) or "empty"
 
     def __iter__(self) -> Iterator[tuple[int, Sequence[Any] | None]]:
-        """Yield the number of each line with its values; None for a blank line."""
+        """Yield each line's number and values; None for a blank line."""
         found = [Column(c.role, name) for c, name in zip(self._columns, self._names, strict=False)]
         for where, number, record in chain(self._passed, self._values):
             if record is None:
                 yield number, None
                 continue
             if not isinstance(record, dict) or not record.keys() >= set(self._names):
-                _names(where, record, found)  # says what is wrong
+                _names(where, record, found)  # raises an error that says what is wrong
             yield number, [record[name] for name in self._names]
 
 

@@ -25,15 +25,15 @@ from clusterns.errors import UserError
 from clusterns.evaluation.datasets import LabeledTexts, Retrieval, ScoredPairs
 
 PAIRS = (
-    Column("sentence1", usual=("sentence1",)),
-    Column("sentence2", usual=("sentence2",)),
-    Column("score", usual=("score",)),
+    Column("sentence1", aliases=("sentence1",)),
+    Column("sentence2", aliases=("sentence2",)),
+    Column("score", aliases=("score",)),
 )
 LABELED = (
-    Column("label", usual=("label", "class", "category")),
-    Column("text", usual=("text", "sentence"), only=True),
+    Column("label", aliases=("label", "class", "category")),
+    Column("text", aliases=("text", "sentence"), infer=True),
 )
-QUERIES = (Column("query", usual=("query",)), Column("relevant", usual=("relevant",)))
+QUERIES = (Column("query", aliases=("query",)), Column("relevant", aliases=("relevant",)))
 
 MANY = 20  # from this many texts on, a label for every other text is a mistake
 
@@ -43,7 +43,7 @@ def check_scored_pairs(file: Path) -> None:
     path, wanted = named_columns(file, PAIRS)
     if is_light(path):
         with readable(path), path.open("rb") as raw:
-            open_table(path, raw, wanted, doubtful=False)
+            open_table(path, raw, wanted, assume_header=False)
 
 
 def read_scored_pairs(file: Path) -> ScoredPairs:
@@ -152,7 +152,7 @@ def named_columns(file: Path, columns: Sequence[Column]) -> tuple[Path, list[Col
         raise UserError(f"{file}: name {len(columns)} columns after the file: {path}:{roles}.")
     option = f"{path.name}:{','.join(['COLUMN'] * len(columns))}"
     return path, [
-        replace(column, asked=place, option=option)
+        replace(column, given=place, option=option)
         for column, place in zip(columns, asked, strict=True)
     ]
 
@@ -165,8 +165,8 @@ def read_table(path: Path, columns: Sequence[Column]) -> Iterator[tuple[int, Seq
     if not path.is_file():
         raise UserError(f"{path} is not a file.")
     with readable(path), path.open("rb") as raw:
-        table = open_table(path, raw, columns, doubtful=False)
-        log(f"{path}: {table.told}.")
+        table = open_table(path, raw, columns, assume_header=False)
+        log(f"{path}: {table.description}.")
         for number, values in table:
             if values is not None:
                 yield number, values

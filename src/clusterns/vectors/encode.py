@@ -20,7 +20,7 @@ from clusterns.data.in_memory import InMemorySource
 from clusterns.data.sources import Source, describe_columns, find_sources
 from clusterns.encoder.load import length_limit
 from clusterns.errors import UserError
-from clusterns.files import replace_folder
+from clusterns.files import flush_all, replace_folder
 from clusterns.locks import locked
 from clusterns.record import library_versions
 from clusterns.vectors.embed import DocumentEncoder, all_devices, document_encoder
@@ -148,11 +148,14 @@ def encode_corpus(
             f"{', '.join(names)} changed while it was encoded. Delete {output} and start again."
         )
     if not report.missing:
+        flush_all(target)  # before a file says that it is complete
         write_once(target / COMPLETE, {"shards": report.shards, "texts": report.texts})
         if target != output:
             with suppress(OSError):  # word counts of shards that stay the same
                 (output / WORDS).rename(target / WORDS)
             replace_folder(output, target)
+        else:
+            flush_all(target)
     return report
 
 
