@@ -193,7 +193,7 @@ def test_neighbors_in_a_document_become_similar(tmp_path: Path, tiny_bert: Path)
     ("document", "message"),
     [
         (None, "positives = document pairs .* set positives=crop"),
-        ("line", "positives = document pairs .* set positives=crop"),
+        ("line", "positives = document pairs .* Set positives=crop"),
         ("paragraph", "13 pairs for training, fewer than batch_size = 16"),
     ],
 )
