@@ -27,7 +27,9 @@ def main() -> None:
             browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
             for scheme in ("light", "dark"):
                 page = browser.new_page(
-                    viewport={"width": 1280, "height": 720}, color_scheme=scheme, device_scale_factor=1.5
+                    viewport={"width": 1280, "height": 720},
+                    color_scheme=scheme,
+                    device_scale_factor=1.5,
                 )
                 page.goto(address)
                 page.wait_for_selector("#app[aria-busy=false]", timeout=600_000)
