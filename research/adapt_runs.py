@@ -32,7 +32,7 @@ from sentence_transformers.base.modules import Dense
 
 from adapt_rivals import RIVALS
 from clusterns import adapt, load_base
-from clusterns.adaptation.local_map import extract_map
+from clusterns.adaptation.local_map import LocalMap
 from clusterns.evaluation.catalog import EvaluationData
 from clusterns.evaluation.clustering import (
     Labels,
@@ -157,6 +157,17 @@ def remembering(model: SentenceTransformer) -> Encode:
         return unit(local(REMEMBERED[key]))
 
     return encode
+
+
+def extract_map(model: SentenceTransformer) -> LocalMap:
+    """The map of a model that `adapt` has saved."""
+    *_, near, moved, _ = model
+    count = near.out_features - 2 * near.in_features
+    return LocalMap(
+        near.linear.weight.detach()[:count].cpu().numpy(),
+        moved.linear.weight.detach()[:, :count].T.cpu().numpy(),
+        -float(near.linear.bias.detach()[0]),
+    )
 
 
 @cache

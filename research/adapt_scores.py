@@ -45,8 +45,8 @@ from clusterns.evaluation.validators import halved
 from clusterns.record import make_record
 from clusterns.vectors.nearest import Vectors, unit
 
-SETTINGS = TopicSettings(base="")
 SEED, LINES, CLUSTERS, BLURRED = 1, 1500, 20, 5
+SETTINGS = TopicSettings(base="", seed=SEED)
 
 Way = Callable[[Vectors], Vectors]
 
@@ -100,14 +100,11 @@ CANDIDATES: dict[str, Callable[[Seen], float]] = {
 def ways(learned: Vectors, general: Vectors) -> dict[str, Way]:
     """From the vectors of lines to learn from, of length 1."""
     random = np.random.default_rng(SEED)
-    targets, drawn = smooth(learned, seed=SEED), random.permutation(len(learned))
+    targets, drawn = smooth(learned, SETTINGS), random.permutation(len(learned))
 
     def local(wanted: Vectors) -> Way:
-        return fit_map(
-            learned, wanted, general, learned[drawn[: SETTINGS.landmarks]],
-            threshold=SETTINGS.threshold, general_weight=SETTINGS.general_weight,
-            ridge=SETTINGS.ridge,
-        )  # fmt: skip
+        landmarks = learned[drawn[: SETTINGS.landmarks]]
+        return fit_map(learned, wanted, general, landmarks, SETTINGS)
 
     centroids = unit(KMeans(BLURRED, n_init=1, random_state=0).fit(learned).cluster_centers_)
 

@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import spearmanr
-from transformers import AutoTokenizer
+from tokenizers import Tokenizer, decoders
+from tokenizers.models import BPE, Model, WordPiece
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from clusterns.adaptation.general_text import (
     GeneralText,
@@ -35,29 +37,21 @@ def test_lines_are_words_of_the_vocabulary_the_frequent_ones_more_often() -> Non
     assert random_lines(tokenizer, 0, seed=1) == []
 
 
-def test_other_kinds_of_vocabularies(tmp_path: Path) -> None:
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast
-
-    plain = Tokenizer(models.BPE({"Ġhouse": 0, "Ġtree": 1, "ing": 2, "Ġ.": 3}, []))
-    plain.pre_tokenizer = pre_tokenizers.ByteLevel()
-    plain.decoder = decoders.ByteLevel()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=plain)
-    assert vocabulary_words(tokenizer) == ["house", "tree"]
-    with pytest.raises(UserError, match="--general"):
-        random_lines(tokenizer, 3, seed=0)
-
-
-def test_scripts_with_marks_and_signs() -> None:
-    from tokenizers import Tokenizer, models
-    from transformers import PreTrainedTokenizerFast
-
-    def words(*vocabulary: str) -> list[str]:
-        plain = Tokenizer(models.WordPiece({word: row for row, word in enumerate(vocabulary)}))
+def test_words_of_other_kinds_of_vocabularies() -> None:
+    def words(model: Model) -> list[str]:
+        plain = Tokenizer(model)
+        plain.decoder = decoders.ByteLevel() if isinstance(model, BPE) else None
         return list(vocabulary_words(PreTrainedTokenizerFast(tokenizer_object=plain)))
 
-    assert words("山", "a", "हिन्दी", "don't", "дом", "42", "##ing") == ["हिन्दी", "дом"]
-    assert words("山", "水", "火", "house") == ["山", "水", "火", "house"]
+    def pieces(*vocabulary: str) -> WordPiece:
+        return WordPiece({word: row for row, word in enumerate(vocabulary)})
+
+    assert words(BPE({"Ġhouse": 0, "Ġtree": 1, "ing": 2, "Ġ.": 3}, [])) == ["house", "tree"]
+    assert words(pieces("山", "a", "हिन्दी", "don't", "дом", "42", "##ing")) == ["हिन्दी", "дом"]
+    assert words(pieces("山", "水", "火", "house")) == ["山", "水", "火", "house"]
+    few = PreTrainedTokenizerFast(tokenizer_object=Tokenizer(pieces("house", "tree")))
+    with pytest.raises(UserError, match="--general"):
+        random_lines(few, 3, seed=0)
 
 
 def test_lines_of_a_file_are_learned_from_or_measured_on_never_both(tmp_path: Path) -> None:

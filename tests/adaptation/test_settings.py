@@ -1,4 +1,4 @@
-"""The settings of an adaptation, and those of run folders from before their names."""
+"""The settings of an adaptation, and what a run folder says about them."""
 
 from __future__ import annotations
 
@@ -12,26 +12,10 @@ from clusterns.errors import UserError
 
 def test_a_run_folder_gives_its_settings_back(tmp_path: Path) -> None:
     settings = load_settings("search", {"base": "b", "shrinkage": 0.2})
-    (tmp_path / "recipe.yaml").write_text(settings.to_yaml())
-    assert read_settings(tmp_path / "recipe.yaml") == settings
-
-
-def test_an_older_run_folder_is_read(tmp_path: Path) -> None:
     file = tmp_path / "recipe.yaml"
-    file.write_text(
-        "method: smoothed\nbase: b\nbatch_size: 64\ndev: none\nkeep: 0.98\nkeep_own: 0.8\nmax_length: 128\n"
-        "heldout: 200\nreplay: 0.4\nshares: [0.5, 1.0]\ntarget_neighbours: 7\ntarget_pull: 0.3\nseed: 3\n"
-    )
-    assert read_settings(file) == load_settings(
-        "topics",
-        {
-            "base": "b", "min_agreement_general": 0.98, "min_agreement_domain": 0.8, "heldout": 200,
-            "general_weight": 0.4, "interpolation_weights": (0.5, 1.0), "neighbors": 7,
-            "centroid_weight": 0.3, "seed": 3, "heldout_fraction": 0.1,
-            "max_drift": 10.0,
-        },
-    )  # fmt: skip
-    for other in ("method: simcse\n", "- a list\n", "method: documents\n"):  # the last has no base
+    file.write_text(settings.to_yaml())
+    assert read_settings(file) == settings
+    for other in ("method: simcse\n", "- a list\n", "purpose: search\n"):  # the last has no base
         file.write_text(other)
         assert read_settings(file) is None
 

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 from sklearn.cluster import KMeans
 
+from clusterns.adaptation.settings import TopicSettings
 from clusterns.adaptation.targets import smooth, within_document_whitening
 from clusterns.vectors.nearest import unit
+
+ONE_NEIGHBOR = TopicSettings(base="", neighbors=1, centroid_weight=0)
 
 
 def by_hand(
@@ -37,15 +40,11 @@ def groups(seed: int = 0) -> np.ndarray:
 
 @pytest.mark.parametrize(("k", "power", "pull"), [(3, 3.0, 0.5), (10, 1.0, 2.0), (5, 0.0, 0.0)])
 def test_equals_plain_loops(k: int, power: float, pull: float) -> None:
-    found = smooth(
-        groups(),
-        neighbors=k,
-        similarity_power=power,
-        clusters=6,
-        centroid_weight=pull,
-        centroid_temperature=0.1,
-        seed=5,
-    )
+    settings = TopicSettings(
+        base="", neighbors=k, similarity_power=power, clusters=6, centroid_weight=pull,
+        centroid_temperature=0.1, seed=5,
+    )  # fmt: skip
+    found = smooth(groups(), settings)
     expected = by_hand(groups(), k, power, 6, pull, 0.1)
     np.testing.assert_allclose(found, expected, atol=2e-6)
     assert np.abs(found - unit(groups())).max() > 0.05, "nothing was smoothed"
@@ -54,21 +53,15 @@ def test_equals_plain_loops(k: int, power: float, pull: float) -> None:
 def test_two_neighbors_by_hand() -> None:
     # At right angles to nothing: each moves halfway to the other.
     vectors = np.array([[1.0, 0.0], [0.6, 0.8]], dtype=np.float32)
-    found = smooth(vectors, neighbors=1, centroid_weight=0)
+    found = smooth(vectors, ONE_NEIGHBOR)
     np.testing.assert_allclose(found, [[1.6, 0.8], [1.6, 0.8]] / np.sqrt(3.2), atol=1e-6)
 
 
 def test_a_text_without_neighbors_stays() -> None:
     vectors = np.array([[1.0, 0.0], [-1.0, 0.0]], dtype=np.float32)
-    np.testing.assert_array_equal(smooth(vectors, neighbors=1, centroid_weight=0), vectors)
-    np.testing.assert_allclose(smooth(groups(), neighbors=0, centroid_weight=0), unit(groups()))
-
-
-def test_groups_draw_together() -> None:
-    def spread(vectors: np.ndarray) -> float:
-        return float(np.mean([v @ v.T for v in unit(vectors).reshape(4, 15, 8)]))
-
-    assert spread(smooth(groups(), neighbors=5, clusters=4)) > spread(groups()) + 0.05
+    np.testing.assert_array_equal(smooth(vectors, ONE_NEIGHBOR), vectors)
+    nothing = TopicSettings(base="", neighbors=0, centroid_weight=0)
+    np.testing.assert_allclose(smooth(groups(), nothing), unit(groups()))
 
 
 def test_a_direction_in_which_titles_differ_counts_less() -> None:

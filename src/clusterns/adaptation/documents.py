@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from datasets import Dataset
 
-from clusterns.data.corpus import Corpus, prepare_corpus
+from clusterns.data.corpus import Corpus
 from clusterns.data.documents import documents_of
 from clusterns.errors import UserError
 from clusterns.vectors.nearest import Rows
@@ -39,40 +37,19 @@ class Documents:
         return [f"{title} {body}" for title, body in zip(self.titles, self.bodies, strict=True)]
 
 
-def check_documents(count: int) -> None:
-    """Refuse a text with too few documents."""
-    if count < MIN_DOCUMENTS:
-        raise UserError(
-            f"the text has {count} documents with a title or several sentences, fewer than {MIN_DOCUMENTS}. "
-            f"{NO_DOCUMENTS}"
-        )
-
-
-def read_titles(reading: Mapping[str, Any], column: str) -> Corpus:
-    """The column of titles, read as a text of its own."""
-    if reading.get("document") is None:
-        raise UserError(
-            f"title = {column} needs the column of the documents: name it with --document."
-        )
-    own = {**reading, "column": column, "split_sentences": False, "min_words": 1}
-    return prepare_corpus(**own)
-
-
 def gather(rows: Dataset, titles: Corpus | None) -> Documents:
-    """The documents of these rows."""
+    """The documents of these rows, with titles from a corpus of their own or the first sentences in their place."""
     numbers = documents_of(rows)
     if numbers is None:
         raise UserError(NO_DOCUMENTS)
     titled: dict[int, str] = {}
     if titles is not None:
-        keys = documents_of(titles.dataset)
-        assert keys is not None
-        titled = dict(zip(keys.tolist(), titles.dataset["text"], strict=True))
+        titled = dict(zip(titles.dataset["document"], titles.dataset["text"], strict=True))
     texts = list(rows["text"])
     order = np.argsort(numbers, kind="stable")
     found = Documents([], [], [])
     for members in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
-        title = titled.get(int(numbers[members[0]])) if titles is not None else None
+        title = titled.get(int(numbers[members[0]]))
         if titles is None and len(members) > 1:
             title, members = texts[members[0]], members[1:]
         if title is not None:

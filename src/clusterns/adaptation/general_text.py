@@ -57,13 +57,10 @@ class GeneralText:
         kept = agreement(vectors[:cut], base[:cut])
         if not self.english or not reads_english(base[cut:]):
             return kept, 0.0
-        ends = cut + np.cumsum([len(each) for each in self.english.values()])[:-1]
-        kinds = zip(
-            np.split(vectors, [cut, *ends])[1:], np.split(base, [cut, *ends])[1:], strict=True
-        )
-        shifts = [within_groups(now) - within_groups(then) for now, then in kinds]
-        scale = float(within_groups(base[cut:]).std())
-        drift = max(float(shift.mean()) for shift in shifts) / scale
+        now, then = within_groups(vectors[cut:]), within_groups(base[cut:])
+        groups = np.cumsum([len(kind) // GROUP for kind in self.english.values()])
+        shifts = [float(kind.mean()) for kind in np.split(now - then, groups[:-1])]
+        drift = max(shifts) / float(then.std())
         return min(kept, agreement(vectors[cut:], base[cut:])), drift
 
 
@@ -96,9 +93,8 @@ def general_text(file: str, tokenizer: PreTrainedTokenizerBase, seed: int) -> Ge
 def english_sentences() -> dict[str, list[str]]:
     """General English of several kinds: groups of a sentence, a paraphrase, a variation and something related."""
     kinds: dict[str, list[str]] = {}
-    for line in (
-        (files("clusterns.adaptation") / "general_english.txt").read_text("utf-8").splitlines()
-    ):
+    text = (files("clusterns.adaptation") / "general_english.txt").read_text("utf-8")
+    for line in text.splitlines():
         if line.startswith("# "):
             kinds[line[2:]] = sentences = []
         else:
@@ -114,10 +110,10 @@ def reads_english(sentences: Vectors) -> bool:
 
 
 def within_groups(vectors: Vectors) -> Vectors:
-    """The similarities of all pairs about the same thing, of (n, d) unit vectors."""
+    """(groups, pairs) similarities of all pairs about the same thing, of (n, d) unit vectors."""
     groups = vectors.reshape(-1, GROUP, vectors.shape[1])
     first, second = np.triu_indices(GROUP, 1)
-    return (groups @ groups.transpose(0, 2, 1))[:, first, second].ravel()
+    return (groups @ groups.transpose(0, 2, 1))[:, first, second]
 
 
 def agreement(vectors: Vectors, base: Vectors) -> float:
@@ -149,13 +145,9 @@ def vocabulary_words(tokenizer: PreTrainedTokenizerBase) -> Sequence[str]:
     tokens = [token for token, _ in known if token not in special and not token.startswith("##")]
     starts = [token for token in tokens if token.startswith(WORD_STARTS)]
     found = (tokenizer.convert_tokens_to_string([token]).strip() for token in starts or tokens)
-    words = list(dict.fromkeys(word for word in found if _is_word(word)))
+    # Letters of any script and their marks.
+    words = list(dict.fromkeys(w for w in found if w and all(category(c)[0] in "LM" for c in w)))
     longer = [word for word in words if len(word) > 1]
     # If most have one letter, as in a vocabulary of Chinese, these are words too; elsewhere they are an
     # alphabet, which comes first.
     return words if len(words) > 2 * len(longer) else longer
-
-
-def _is_word(text: str) -> bool:
-    """Whether it consists of letters of any script and their marks."""
-    return bool(text) and all(category(letter)[0] in "LM" for letter in text)

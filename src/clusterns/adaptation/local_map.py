@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.modules import Dense, Normalize
 from torch import nn
 
+from clusterns.adaptation.settings import AdaptSettings
 from clusterns.encoder.load import with_modules
+from clusterns.vectors.nearest import Vectors
 
-Vectors = NDArray[np.float32]
 # Rows whose activations are held in memory at once.
 BLOCK = 4096
 
@@ -50,10 +50,7 @@ def fit_map(
     targets: Vectors,
     general: Vectors,
     landmarks: Vectors,
-    *,
-    threshold: float,
-    general_weight: float,
-    ridge: float,
+    settings: AdaptSettings,
 ) -> LocalMap:
     """Fit the map that takes each x to its target and keeps general text in place, by ridge regression.
 
@@ -66,21 +63,19 @@ def fit_map(
         targets: (n, d) targets t.
         general: (m, d) unit vectors g of general text; may be empty if its weight is 0.
         landmarks: (k, d) unit vectors.
-        threshold: cosine above which a landmark acts.
-        general_weight: weight of the general text.
-        ridge: penalty on the changes.
+        settings: the threshold, the weight of the general text and the ridge penalty.
     """
-    local = LocalMap(landmarks, np.zeros_like(landmarks), threshold)
-    normal = ridge * np.eye(len(landmarks))
+    local = LocalMap(landmarks, np.zeros_like(landmarks), settings.threshold)
+    normal = settings.ridge * np.eye(len(landmarks))
     moment = np.zeros((len(landmarks), vectors.shape[1]))
     for start in range(0, len(vectors), BLOCK):
         rows = slice(start, start + BLOCK)
         active = local.activations(vectors[rows]).astype(np.float64)
         normal += active.T @ active / len(vectors)
         moment += active.T @ (targets[rows] - vectors[rows]) / len(vectors)
-    if general_weight and len(general):
+    if settings.general_weight:
         active = local.activations(general).astype(np.float64)
-        normal += general_weight / len(general) * active.T @ active
+        normal += settings.general_weight / len(general) * active.T @ active
     changes = np.linalg.solve(normal, moment)
     return replace(local, changes=changes.astype(landmarks.dtype))
 
@@ -112,16 +107,3 @@ def append_map(model: SentenceTransformer, local: LocalMap) -> SentenceTransform
     modules = [*model]
     unit = modules.pop() if isinstance(modules[-1], Normalize) else Normalize()
     return with_modules(model, [*modules, unit, near, moved, Normalize()])
-
-
-def extract_map(model: SentenceTransformer) -> LocalMap:
-    """The map of a model that :func:`append_map` made."""
-    *_, near, moved, _ = model
-    assert isinstance(near, Dense)
-    assert isinstance(moved, Dense)
-    count = near.out_features - 2 * near.in_features
-    return LocalMap(
-        near.linear.weight.detach()[:count].cpu().numpy(),
-        moved.linear.weight.detach()[:, :count].T.cpu().numpy(),
-        -float(near.linear.bias.detach()[0]),
-    )

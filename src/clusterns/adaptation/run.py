@@ -4,34 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
-from datasets import Dataset
 
-from clusterns.adaptation.documents import check_documents, gather, read_titles
+from clusterns.adaptation.documents import MIN_DOCUMENTS, NO_DOCUMENTS, Documents, gather
 from clusterns.adaptation.general_text import general_text
 from clusterns.adaptation.local_map import append_map, fit_map
 from clusterns.adaptation.scores import (
     METRICS,
+    HeldOut,
     choose,
     gain_interval,
     halves,
     refusal,
     summarize,
     table,
-    titled,
 )
-from clusterns.adaptation.settings import (
-    AnySettings,
-    Purpose,
-    SearchSettings,
-    TopicSettings,
-    read_settings,
-)
+from clusterns.adaptation.settings import AnySettings, Purpose, TopicSettings, read_settings
 from clusterns.adaptation.targets import smooth, within_document_whitening
 from clusterns.console import log
-from clusterns.data.corpus import Corpus, prepare_corpus
+from clusterns.data.corpus import prepare_corpus
 from clusterns.data.split import split_rows, subsample
 from clusterns.encoder.load import load_base, tokenizer_of
 from clusterns.errors import UserError
@@ -50,7 +44,6 @@ PURPOSES: dict[Purpose, str] = {
         "words and embeddings together: that gains more, and adapting adds nothing to it."
     ),
 }
-MIN_SENTENCES = 50
 
 
 def run(
@@ -84,75 +77,53 @@ def _run(
     record = make_record()
     text = read_text(settings, reading)
     if resume:
-        check_same(settings, folder, text.about["fingerprint"])
+        if read_settings(folder.recipe_file) != settings:
+            raise UserError(
+                f"--resume: the settings differ from those of the run in {folder.path}. Resume with the same "
+                "settings, or name another folder."
+            )
+        folder.check_source(text.about["fingerprint"], settings.base)
 
     model = load_base(settings.base)
     general = general_text(settings.general, tokenizer_of(model), settings.seed)
-    train, documents = list(text.rows["text"]), None
-    if isinstance(settings, TopicSettings):
-        held_out = halves(list(text.heldout["text"]), general)
-    else:
-        documents, kept = gather(text.rows, text.titles), gather(text.heldout, text.titles)
-        check_documents(len(documents.titles) + len(kept.titles))
-        held_out = titled(kept.titles, kept.bodies, general)
     parts = [
-        train,
-        documents.whole if documents else [],
-        documents.titles if documents else [],
+        text.sentences,
+        text.documents.whole,
+        text.documents.titles,
         general.training if settings.general_weight else [],
-        held_out.everything,
+        [*text.held_out.everything, *general.measured],
     ]
     # A model that truncates its embeddings is mapped whole: each number has its own column.
     with model.truncate_embeddings(None):
         embed = Embedder(model, settings.batch_size, progress=not quiet)
-        vectors = unit(embed([text for part in parts for text in part]))
-    sentences, wholes, heads, g, v = np.split(
-        vectors, np.cumsum([len(part) for part in parts[:-1]])
-    )
+        vectors = unit(embed(list(chain(*parts))))
+    ends = np.cumsum([len(part) for part in parts[:-1]])
+    sentences, wholes, titles, g, v = np.split(vectors, ends)
 
     x = np.concatenate([sentences, wholes])
     if isinstance(settings, TopicSettings):
-        t = smooth(
-            x,
-            neighbors=settings.neighbors,
-            similarity_power=settings.similarity_power,
-            clusters=settings.clusters,
-            centroid_weight=settings.centroid_weight,
-            centroid_temperature=settings.centroid_temperature,
-            seed=settings.seed,
-            progress=not quiet,
-        )
+        t = smooth(x, settings, progress=not quiet)
     else:
-        assert documents is not None
         bodies = wholes
-        if text.titles is None:
-            bodies = unit(np.stack([sentences[members].mean(0) for members in documents.members]))
-        shrinkage = settings.shrinkage or (0.3 if text.titles is None else 0.1)
-        t = within_document_whitening(x, heads, bodies, shrinkage=shrinkage)
+        if settings.title is None:
+            bodies = unit(np.stack([sentences[rows].mean(0) for rows in text.documents.members]))
+        shrinkage = settings.shrinkage or (0.3 if settings.title is None else 0.1)
+        t = within_document_whitening(x, titles, bodies, shrinkage=shrinkage)
     landmarks = np.random.default_rng(settings.seed).permutation(len(x))[: settings.landmarks]
-    local = fit_map(
-        x,
-        t,
-        g,
-        x[landmarks],
-        threshold=settings.threshold,
-        general_weight=settings.general_weight,
-        ridge=settings.ridge,
-    )
+    local = fit_map(x, t, g, x[landmarks], settings)
 
     change, cut = local(v) - v, slice(model.truncate_dim)
     scores = {
-        weight: held_out.score((v + weight * change)[:, cut], v[:, cut])
+        weight: text.held_out.score((v + weight * change)[:, cut], v[:, cut], general)
         for weight in (0.0, *sorted(set(settings.interpolation_weights)))
     }
-    measured = {weight: score.record() for weight, score in scores.items()}
-    refused = {
-        weight: why for weight, found in measured.items() if (why := refusal(settings, found))
-    }
+    measured = {weight: score.measured for weight, score in scores.items()}
+    reasons = {weight: refusal(settings, found) for weight, found in measured.items()}
+    refused = {weight: why for weight, why in reasons.items() if why}
     chosen = choose({weight: score.choosing for weight, score in scores.items()}, refused)
     log(table(settings.purpose, measured, refused, chosen))
-    before, after = scores[0.0].measuring, scores[chosen].measuring
 
+    before, after = scores[0.0].measuring, scores[chosen].measuring
     result = RunResult(
         metric=METRICS[settings.purpose],
         base_score=float(before.mean()),
@@ -196,51 +167,49 @@ def _run(
 class Text:
     """The user's text."""
 
-    rows: Dataset
+    sentences: list[str]
     """Sentences to learn from."""
-    heldout: Dataset
-    titles: Corpus | None
-    """The titles of the documents, if they have a column."""
+    documents: Documents
+    """The documents that these are from; none for topics."""
+    held_out: HeldOut
     about: dict[str, Any]
     """Facts for the record."""
 
 
 def read_text(settings: AnySettings, reading: Mapping[str, Any]) -> Text:
     """Read the text and hold some of it out."""
-    corpus = prepare_corpus(**reading)
-    log(corpus.report.summary())
-    if isinstance(settings, TopicSettings) and len(corpus.dataset) < MIN_SENTENCES:
-        raise UserError(
-            f"{len(corpus.dataset)} sentences are too few to learn topics from: add text (at least "
-            f"{MIN_SENTENCES} sentences), or keep the model as it is."
-        )
-    title = settings.title if isinstance(settings, SearchSettings) else None
-    titles = None if title is None else read_titles(reading, title)
+    corpora = [prepare_corpus(**reading)]
+    log(corpora[0].report.summary())
     rows, heldout = split_rows(
-        corpus.dataset, settings.heldout, settings.seed, settings.heldout_fraction
+        corpora[0].dataset, settings.heldout, settings.seed, settings.heldout_fraction
     )
     available = len(rows)
     rows = subsample(rows, settings.max_sentences, settings.seed)
     log(f"Learning from {len(rows):,} of {available:,} sentences; {len(heldout):,} are held out.")
-    others = [titles] if titles is not None else []
+    documents = Documents([], [], [])
+    if isinstance(settings, TopicSettings):
+        held_out = halves(heldout["text"][:])
+    else:
+        titles = None
+        if settings.title is not None:
+            own = {"column": settings.title, "split_sentences": False, "min_words": 1}
+            titles = prepare_corpus(**{**reading, **own})
+            corpora.append(titles)
+        documents, others = (gather(part, titles) for part in (rows, heldout))
+        count = len(documents.titles) + len(others.titles)
+        if count < MIN_DOCUMENTS:
+            raise UserError(
+                f"the text has {count} documents with a title or several sentences, fewer than {MIN_DOCUMENTS}. "
+                f"{NO_DOCUMENTS}"
+            )
+        held_out = HeldOut(others.bodies, others.titles)
     if settings.general:
-        others.append(prepare_corpus([settings.general], progress=False))
+        corpora.append(prepare_corpus([settings.general], progress=False))
     about = {
         "reading": dict(reading),
-        "fingerprint": " ".join(each.fingerprint for each in (corpus, *others)),
-        "counts": asdict(corpus.report),
+        "fingerprint": " ".join(corpus.fingerprint for corpus in corpora),
+        "counts": asdict(corpora[0].report),
         "training": len(rows),
         "heldout": len(heldout),
     }
-    return Text(rows, heldout, titles, about)
-
-
-def check_same(settings: AnySettings, folder: RunFolder, fingerprint: str) -> None:
-    """A resumed run has the settings, the text and the base that it began with."""
-    begun = read_settings(folder.recipe_file)
-    if begun != settings:
-        raise UserError(
-            f"--resume: the settings differ from those of the run in {folder.path}. Resume with the same "
-            "settings, or name another folder."
-        )
-    folder.check_source(fingerprint, settings.base)
+    return Text(rows["text"][:], documents, held_out, about)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from clusterns.adaptation.general_text import GeneralText, agreement
 from clusterns.adaptation.settings import AdaptSettings, Purpose
 from clusterns.errors import UserError
+from clusterns.evaluation.retrieval import reciprocal_ranks
 from clusterns.evaluation.validators import halved
 from clusterns.vectors.nearest import Rows, Vectors, nearest, unit
 
@@ -20,7 +21,6 @@ Samples = NDArray[np.float64]
 # sentences of general English come, in standard deviations of their similarities.
 PURPOSE, KEPT, KEPT_GENERAL, DRIFT = "purpose", "kept", "kept_general", "drift"
 METRICS: dict[Purpose, str] = {"topics": "common_neighbors", "search": "search_mrr"}
-TITLES: dict[Purpose, str] = {"topics": "common neighbors", "search": "MRR of search"}
 EXPLAINED = {
     "topics": "nearest neighbors that both halves of a held-out sentence share",
     "search": "MRR of held-out documents for their titles or first sentences",
@@ -38,103 +38,72 @@ RESAMPLES = 2000
 STEP, CONFIDENCE = 0.6, 0.9
 
 
+class Score(NamedTuple):
+    """What a model scores on held-out text. The queries that measure the choice of a weight had no part in it."""
+
+    choosing: Samples
+    """The score of each query that chooses."""
+    measuring: Samples
+    """The score of each other query."""
+    measured: dict[str, float]
+    """The mean of the former and the agreement with the base, as they are recorded."""
+
+
 @dataclass(frozen=True)
 class HeldOut:
-    """Queries with one right answer each, which nothing is learned from.
+    """Text that nothing is learned from.
 
-    For topics, the queries and answers are the two halves of sentences, which should have the same
-    neighbors among the sentences. For search, they are the title or first sentence of a document and the
-    rest of it, which should find each other.
+    For topics, sentences and their two halves, which should have the same neighbors among the sentences. For
+    search, documents and their titles or first sentences, which should find them.
     """
 
-    purpose: Purpose
     texts: list[str]
     """Sentences, or the rest of each document."""
     queries: list[str]
-    answers: list[str]
-    """For topics; for search the texts are the answers."""
-    rows: Rows
-    """(m,) text of each query."""
-    general: GeneralText
+    """First halves and then second halves of sentences; or the title of each document."""
+    rows: Rows | None = None
+    """(m,) the sentence of each half; None for search."""
+
+    def __post_init__(self) -> None:
+        count = len(self.queries) if self.rows is None else len(self.rows)
+        if count < MIN_SAMPLES:
+            kind = "documents of two sentences" if self.rows is None else "sentences of two words"
+            raise UserError(
+                f"{count} held-out {kind} are too few, fewer than {MIN_SAMPLES}: add text, or raise heldout."
+            )
 
     @property
     def everything(self) -> list[str]:
-        """All that is embedded to score a model."""
-        return [*self.texts, *self.queries, *self.answers, *self.general.measured]
+        """All texts and queries."""
+        return [*self.texts, *self.queries]
 
-    def score(self, vectors: Vectors, base: Vectors) -> Score:
-        """Score embeddings of :attr:`everything`, (n, d) of any length, against those of the base."""
-        ends = np.cumsum([len(self.texts), len(self.queries), len(self.answers)])
-        texts, queries, answers, general = np.split(unit(vectors), ends)
-        base_texts, _, _, base_general = np.split(unit(base), ends)
-        if self.purpose == "topics":
-            samples = common_neighbors(texts, queries, answers, self.rows)
+    def score(self, vectors: Vectors, base: Vectors, general: GeneralText) -> Score:
+        """Score (n, d) embeddings, of any length, of :attr:`everything` and then of the general text to measure
+        on, against those of the base."""
+        ends = np.cumsum([len(self.texts), len(self.queries)])
+        texts, queries, lines = np.split(unit(vectors), ends)
+        base_texts, _, base_lines = np.split(unit(base), ends)
+        if self.rows is None:
+            samples = reciprocal_ranks(queries @ texts.T)
         else:
-            samples = reciprocal_ranks(queries, texts, self.rows)
+            firsts, seconds = np.split(queries, 2)
+            samples = common_neighbors(texts, firsts, seconds, self.rows)
+        chooses = np.random.default_rng(0).permutation(len(samples)) < CHOOSING * len(samples)
         few = np.linspace(0, len(texts) - 1, min(MAX_AGREEMENT_TEXTS, len(texts))).astype(int)
-        return Score(
-            samples,
-            agreement(texts[few], base_texts[few]),
-            *self.general.compare(general, base_general),
-        )
-
-
-@dataclass(frozen=True)
-class Score:
-    """What a model scores on held-out text."""
-
-    samples: Samples
-    """(m,) score of each query."""
-    kept: float
-    """Agreement with the base on the text itself."""
-    kept_general: float
-    """Agreement with the base on general text."""
-    drift: float = 0.0
-    """Increase in the similarity of related sentences of general English, in the worst kind of text."""
-
-    @property
-    def choosing(self) -> Samples:
-        """The queries that choose the weight."""
-        return self.samples[self._chooses]
-
-    @property
-    def measuring(self) -> Samples:
-        """The queries that measure the choice; they had no part in it."""
-        return self.samples[~self._chooses]
-
-    @property
-    def _chooses(self) -> NDArray[np.bool_]:
-        order = np.random.default_rng(0).permutation(len(self.samples))
-        return order < CHOOSING * len(order)
-
-    def record(self) -> dict[str, float]:
-        """The scores as they are recorded for each weight."""
-        return {
-            PURPOSE: float(self.choosing.mean()),
-            KEPT: self.kept,
-            KEPT_GENERAL: self.kept_general,
-            DRIFT: self.drift,
+        kept_general, drift = general.compare(lines, base_lines)
+        measured = {
+            PURPOSE: float(samples[chooses].mean()),
+            KEPT: agreement(texts[few], base_texts[few]),
+            KEPT_GENERAL: kept_general,
+            DRIFT: drift,
         }
+        return Score(samples[chooses], samples[~chooses], measured)
 
 
-def halves(texts: Sequence[str], general: GeneralText) -> HeldOut:
-    """Score by the halves of held-out sentences."""
+def halves(texts: Sequence[str]) -> HeldOut:
+    """Held-out sentences with their halves."""
     firsts, seconds, rows = halved(texts, 2)
-    if len(rows) < MIN_SAMPLES:
-        raise UserError(
-            f"{len(rows)} held-out sentences of two words are fewer than {MIN_SAMPLES}: add text, or raise heldout."
-        )
-    return HeldOut("topics", list(texts), firsts, seconds, np.array(rows), general)
-
-
-def titled(titles: Sequence[str], bodies: Sequence[str], general: GeneralText) -> HeldOut:
-    """Score by the titles, or first sentences, of held-out documents and the rest of each."""
-    if len(titles) < MIN_SAMPLES:
-        raise UserError(
-            f"{len(titles)} held-out documents of two sentences are fewer than {MIN_SAMPLES}: add documents, or "
-            "raise heldout."
-        )
-    return HeldOut("search", list(bodies), list(titles), [], np.arange(len(titles)), general)
+    return HeldOut(list(texts), [*firsts, *seconds], np.array(rows, np.int64))
 
 
 def common_neighbors(vectors: Vectors, firsts: Vectors, seconds: Vectors, rows: Rows) -> Samples:
@@ -157,14 +126,6 @@ def common_neighbors(vectors: Vectors, firsts: Vectors, seconds: Vectors, rows: 
     )
     (_, first), (_, second) = (nearest(each, vectors, k, rows) for each in (firsts, seconds))
     return (first[:, :, None] == second[:, None, :]).any(2).mean(1)
-
-
-def reciprocal_ranks(queries: Vectors, answers: Vectors, rows: Rows) -> Samples:
-    """(m,) reciprocal rank of the answer of each of (m, d) queries among all (n, d) answers."""
-    similarities = queries @ answers.T
-    own = similarities[np.arange(len(rows)), rows]
-    # Ties count against it: vectors that are all alike find nothing. The answer ties with itself.
-    return 1 / (similarities >= own[:, None]).sum(1)
 
 
 def gain_interval(after: Samples, before: Samples, level: float = 0.95) -> tuple[float, float]:
@@ -210,7 +171,8 @@ def table(
     chosen: float,
 ) -> str:
     """What each weight gains and costs, one line each."""
-    lines = [f"weight   {TITLES[purpose]:>16}   agreement, your text   agreement, general text"]
+    score = METRICS[purpose].replace("_", " ")
+    lines = [f"weight   {score:>16}   agreement, your text   agreement, general text"]
     for weight, found in sorted(measured.items()):
         verdict = "  <- chosen" if weight == chosen else ""
         if weight and weight in refused:
@@ -230,16 +192,11 @@ def summarize(facts: Mapping[str, Any]) -> str:
             f"The model is the base, unchanged: no interpolation weight was clearly better for {purpose} within "
             "the limits on agreement."
         )
-    found = facts["measured"][str(weight)]
-    words = (
-        f"Adapted for {purpose} with interpolation weight {weight:g}. Similarities agree with the base's to "
-        f"{found[KEPT]:.3f} on your text and to {found[KEPT_GENERAL]:.3f} on general text."
-    )
-    if "interval" not in facts:  # a run from before there was a second part
-        return words
-    low, high = facts["interval"]
+    found, (low, high) = facts["measured"][str(weight)], facts["interval"]
     verdict = "better" if low > 0 else "worse" if high < 0 else "no clear difference"
     return (
-        f"{words} On held-out text that chose nothing, the {EXPLAINED[purpose]} went from {facts['before']:.3f} to "
+        f"Adapted for {purpose} with interpolation weight {weight:g}. Similarities agree with the base's to "
+        f"{found[KEPT]:.3f} on your text and to {found[KEPT_GENERAL]:.3f} on general text. On held-out text that "
+        f"chose nothing, the {EXPLAINED[purpose]} went from {facts['before']:.3f} to "
         f"{facts['after']:.3f}, {verdict} (95 % interval of the gain {low:+.3f} to {high:+.3f})."
     )

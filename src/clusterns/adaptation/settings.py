@@ -7,26 +7,12 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field
 from pydantic.fields import FieldInfo
 
-from clusterns.errors import UserError
 from clusterns.settings import Settings, validated
 
 Purpose = Literal["topics", "search"]
-# Keys and values of runs and files from before these names.
-RENAMED = {
-    "keep": "min_agreement_general",
-    "keep_own": "min_agreement_domain",
-    "replay": "general_weight",
-    "shares": "interpolation_weights",
-    "target_clusters": "clusters",
-    "target_neighbours": "neighbors",
-    "target_power": "similarity_power",
-    "target_pull": "centroid_weight",
-    "target_temperature": "centroid_temperature",
-}
-OLD_METHODS: dict[str, Purpose] = {"smoothed": "topics", "documents": "search"}
 
 
 class AdaptSettings(Settings):
@@ -121,48 +107,32 @@ def documented_fields() -> list[tuple[str, FieldInfo, str]]:
 
 def load_settings(purpose: Purpose, changes: Mapping[str, Any]) -> AnySettings:
     """The default settings of a purpose with ``changes``, which include the base."""
-    if purpose not in KINDS:
-        raise UserError(f"purpose {purpose!r}: choose one of {', '.join(KINDS)}.")
-    named = {RENAMED.get(key, key): value for key, value in changes.items()}
-    return validated(
-        KINDS[purpose],
-        named,
-        f"adapt --for {purpose}",
-        "`clusterns recipes --keys` lists all of them.",
-    )
+    return validated(KINDS[purpose], changes, f"adapt --for {purpose}")
 
 
 def read_settings(file: Path) -> AnySettings | None:
     """The settings in the recipe.yaml of a run folder; None if `clusterns adapt` did not write it."""
     try:
         values = yaml.safe_load(file.read_text("utf-8"))
-        purpose = values.get("purpose") or OLD_METHODS.get(values.get("method"))
-        if purpose is None:
-            return None
-        kind = KINDS[purpose]
-        named = {RENAMED.get(key, key): value for key, value in values.items()}
-        if "method" in values:  # an older run, which kept every setting of training
-            named = {key: value for key, value in named.items() if key in kind.model_fields}
-            named = {"heldout_fraction": 0.1, "max_drift": 10.0, **named}
-        return kind.model_validate({**named, "purpose": purpose})
-    except (OSError, ValueError, AttributeError, KeyError, yaml.YAMLError, ValidationError):
+        return KINDS[values["purpose"]].model_validate(values)
+    except (OSError, ValueError, TypeError, KeyError, yaml.YAMLError):
         return None
 
 
 def search_advice(model: str, by: str) -> str | None:
-    """What a search with an adapted model should know: the run folder or its model folder says what it is for."""
-    for run in (Path(model), Path(model).parent):
-        settings = read_settings(run / "recipe.yaml")
-        if settings is not None:
-            if settings.purpose == "topics":
-                return (
-                    "This model was adapted for topics, which can make search worse. Search with its base: "
-                    f"{settings.base}."
-                )
-            if by == "both":
-                return (
-                    "This model was adapted for search by embeddings alone. By words and embeddings together, its "
-                    f"base finds as much: {settings.base}."
-                )
-            return None
+    """What to know before a search with an adapted model, which is a run folder or the model folder inside."""
+    run, inside = Path(model), Path(model).parent
+    settings = read_settings(run / "recipe.yaml") or read_settings(inside / "recipe.yaml")
+    if settings is None:
+        return None
+    if settings.purpose == "topics":
+        return (
+            "This model was adapted for topics, which can make search worse. Search with its base: "
+            f"{settings.base}."
+        )
+    if by == "both":
+        return (
+            "This model was adapted for search by embeddings alone. By words and embeddings together, its "
+            f"base finds as much: {settings.base}."
+        )
     return None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.special import softmax
 from sklearn.cluster import KMeans
 
+from clusterns.adaptation.settings import TopicSettings
 from clusterns.vectors.nearest import Vectors, all_nearest, unit
 
 # A cluster of fewer texts than this on average says little about topics.
@@ -12,37 +14,16 @@ TEXTS_PER_CLUSTER = 4
 BLOCK = 4096
 
 
-def smooth(
-    vectors: Vectors,
-    *,
-    neighbors: int = 10,
-    similarity_power: float = 3.0,
-    clusters: int = 50,
-    centroid_weight: float = 0.5,
-    centroid_temperature: float = 0.05,
-    seed: int = 0,
-    progress: bool = False,
-) -> Vectors:
+def smooth(vectors: Vectors, settings: TopicSettings, progress: bool = False) -> Vectors:
     """Move each of (n, d) vectors toward its neighbors and its topic; returns (n, d) unit vectors.
 
     A vector goes halfway to the mean of its nearest neighbors, weighted by similarity, and then toward
     the K-means centroids, weighted by a softmax.
-
-    Args:
-        vectors: (n, d), any length.
-        neighbors: number of nearest neighbors.
-        similarity_power: exponent of the similarity in a neighbor's weight.
-        clusters: number of centroids; fewer if there is little text.
-        centroid_weight: weight of the centroids; 0 turns them off.
-        centroid_temperature: temperature of the softmax over the centroids.
-        seed: random seed of K-means.
-        progress: whether to show a progress bar.
     """
-    own = unit(vectors)
-    targets = own
-    if neighbors and len(own) > 1:
-        scores, rows = all_nearest(own, neighbors, progress)
-        weights = np.maximum(scores, 0) ** similarity_power
+    own = targets = unit(vectors)
+    if settings.neighbors and len(own) > 1:
+        scores, rows = all_nearest(own, settings.neighbors, progress)
+        weights = np.maximum(scores, 0) ** settings.similarity_power
         total = weights.sum(1, keepdims=True)
         weights = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
         # In blocks: k vectors for each of a few rows at once.
@@ -51,13 +32,12 @@ def smooth(
             for part in np.array_split(np.arange(len(own)), len(own) // BLOCK + 1)
         ]
         targets = unit(own + np.concatenate(means))
-    count = min(clusters, len(own) // TEXTS_PER_CLUSTER)
-    if centroid_weight and count > 1:
-        centroids = unit(KMeans(count, n_init=1, random_state=seed).fit(own).cluster_centers_)
-        logits = own @ centroids.T / centroid_temperature
-        softmax = np.exp(logits - logits.max(1, keepdims=True))
-        softmax /= softmax.sum(1, keepdims=True)
-        targets = unit(targets + centroid_weight * softmax @ centroids)
+    count = min(settings.clusters, len(own) // TEXTS_PER_CLUSTER)
+    if settings.centroid_weight and count > 1:
+        found = KMeans(count, n_init=1, random_state=settings.seed).fit(own)
+        centroids = unit(found.cluster_centers_)
+        shares = softmax(own @ centroids.T / settings.centroid_temperature, axis=1)
+        targets = unit(targets + settings.centroid_weight * shares @ centroids)
     return targets
 
 

@@ -107,7 +107,7 @@ class AdaptRequest(RunRequest):
         from clusterns.encoder.load import load_base
 
         text = read_text(adaptation.settings, adaptation.reading)
-        texts = [*text.rows["text"], *text.heldout["text"]]
+        texts = [*text.sentences, *text.held_out.texts]
         model = load_base(adaptation.settings.base)
         sample = random.Random(0).sample(texts, min(SAMPLE, len(texts)))
         model.encode(sample[:8], show_progress_bar=False)  # the first batch pays for warming up
