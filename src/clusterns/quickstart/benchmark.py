@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
-import torch
 import yaml
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
@@ -17,7 +15,7 @@ from clusterns.evaluation.clustering import adjusted_mutual_information, cluster
 from clusterns.evaluation.geometry import alignment, uniformity
 from clusterns.evaluation.retrieval import reciprocal_ranks
 from clusterns.evaluation.validators import HalvesEvaluator
-from clusterns.losses.functional import cosine_matrix
+from clusterns.vectors.embed import Embedder
 from clusterns.vectors.nearest import unit
 
 QUERIES: dict[str, list[str]] = yaml.safe_load(
@@ -25,6 +23,7 @@ QUERIES: dict[str, list[str]] = yaml.safe_load(
 )
 SUBPACKAGES = 20
 SEEDS = (0, 1, 2)
+BATCH_SIZE = 64
 TOP = 10
 # Each with an arrow: whether higher or lower is better.
 MEASURES = {
@@ -73,33 +72,21 @@ class DocstringBenchmark:
 
     def __call__(self, model: SentenceTransformer) -> dict[str, float]:
         """Every measure of a model."""
-        summaries, rests = _embed(model, self.summaries), _embed(model, self.rests)
-        pairs = unit(summaries.numpy()), unit(rests.numpy())
-        to_cluster = torch.nn.functional.normalize(_embed(model, self.to_cluster)).numpy()
-        clusters = cluster_seeds(to_cluster, len(set(self.subpackages.tolist())), SEEDS)
+        embed = Embedder(model, BATCH_SIZE)
+        texts = (self.summaries, self.rests, self.to_cluster, [*self.queries])
+        summaries, rests, members, questions = (unit(embed(each)) for each in texts)
+        clusters = cluster_seeds(members, len(np.unique(self.subpackages)), SEEDS)
         ami = [adjusted_mutual_information(self.subpackages, found) for found in clusters]
-        ranks = self._query_ranks(model)
+        names, candidates = self.candidates["name"][:], unit(embed(self.candidates["summary"][:]))
+        relevant = np.array([np.isin(names, right) for right in self.queries.values()])
+        # Of the best answer to each question.
+        reciprocal = reciprocal_ranks(questions @ candidates.T, relevant)
         return {
-            "retrieval": float(reciprocal_ranks(cosine_matrix(summaries, rests).numpy()).mean()),
+            "retrieval": float(reciprocal_ranks(summaries @ rests.T).mean()),
             "clustering": float(np.mean(ami)),
             "halves": self.halves(model)[str(self.halves.primary_metric)],
-            "alignment": alignment(*pairs),
-            "uniformity": uniformity(pairs[0]),
-            "queries_found": float(np.mean(ranks <= TOP)),
-            "queries_mrr": float(np.mean(1 / ranks)),
+            "alignment": alignment(summaries, rests),
+            "uniformity": uniformity(summaries),
+            "queries_found": float(np.mean(reciprocal >= 1 / TOP)),
+            "queries_mrr": float(np.mean(reciprocal)),
         }
-
-    def _query_ranks(self, model: SentenceTransformer) -> np.ndarray:
-        """Rank of the best answer to each question among all candidates; a wrong one at the same
-        similarity counts as half a rank, so that a constant embedding gains nothing."""
-        similarities = cosine_matrix(
-            _embed(model, list(self.queries)), _embed(model, self.candidates["summary"])
-        )
-        names = self.candidates["name"][:]
-        relevant = np.array([np.isin(names, right) for right in self.queries.values()])
-        return 1 / reciprocal_ranks(similarities.numpy(), relevant)
-
-
-def _embed(model: SentenceTransformer, texts: Sequence[str]) -> torch.Tensor:
-    vectors = model.encode(list(texts), batch_size=64, convert_to_tensor=True)
-    return vectors.float().cpu()

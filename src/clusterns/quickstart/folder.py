@@ -13,7 +13,6 @@ from clusterns.training.folder import RunFolder
 RECIPE = "cpu-small"
 # Beside the run of the static embeddings in the same folder.
 CLUSTERNS, SCORES, INDEX = "clusterns", "proof.json", "index"
-EARLIER = "simcse"  # what earlier versions trained
 
 
 def check_folder(output: Path, overwrite: bool) -> None:
@@ -26,9 +25,11 @@ def check_folder(output: Path, overwrite: bool) -> None:
         raise UserError(f"{output} holds a run that is not a quickstart. Name another folder.")
     if not overwrite:
         raise UserError(f"{output} holds a quickstart. Add --overwrite to replace it.")
-    for path in (output, output / CLUSTERNS, output / EARLIER):
+    own = {*(each.name for each in folder.entries), CLUSTERNS, SCORES, INDEX}
+    own |= {LOCK_INSIDE, *(lock_file(output / name).name for name in own)}
+    for path in (output, output / CLUSTERNS):
         for entry in path.iterdir() if path.is_dir() else ():
-            if not _is_own(entry):
+            if entry.name not in own and not is_partial(entry):
                 raise UserError(
                     f"{entry} was not made by the quickstart, and --overwrite removes nothing else. Move it away, "
                     "or name another folder with --output."
@@ -45,15 +46,3 @@ def remove_earlier(output: Path) -> None:
                 shutil.rmtree(entry)
             elif entry.name != LOCK_INSIDE:
                 entry.unlink(missing_ok=True)
-
-
-def _is_own(entry: Path) -> bool:
-    """Whether a quickstart may have made this entry of its folder, or of the run inside it."""
-    names = {each.name for each in RunFolder(entry.parent).entries} | {
-        CLUSTERNS,
-        EARLIER,
-        SCORES,
-        INDEX,
-    }
-    locks = {lock_file(entry.parent / name).name for name in names}
-    return entry.name in {*names, *locks, LOCK_INSIDE} or is_partial(entry)

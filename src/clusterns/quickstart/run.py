@@ -56,16 +56,14 @@ def quickstart(
     log(text.report.summary())
     recipe = load_recipe(RECIPE, {**POSITIVES, **(changes or {})})
     shared = {"seed": recipe.seed, "heldout": recipe.heldout, "base": recipe.base}
-    static = load_recipe(RECIPE, {**STATIC_SETTINGS, **shared})
+    recipes = {"static": load_recipe(RECIPE, {**STATIC_SETTINGS, **shared}), "ClusterNS": recipe}
+    folders = {"static": RunFolder(output), "ClusterNS": RunFolder(output / CLUSTERNS)}
     rows, heldout = split_heldout(text.corpus.dataset, recipe.heldout, recipe.seed)
     facts = {"fingerprint": text.corpus.fingerprint, "docstrings": asdict(text.report)}
-
-    folders = {"static": RunFolder(output), "ClusterNS": RunFolder(output / CLUSTERNS)}
-    for (name, folder), settings in zip(folders.items(), (static, recipe), strict=True):
+    quiet = not shows_status()
+    for name, folder in folders.items():
         log(f"Training {name}")
-        train(
-            settings, rows, HalvesEvaluator(heldout), folder, corpus=facts, quiet=not shows_status()
-        )
+        train(recipes[name], rows, HalvesEvaluator(heldout), folder, corpus=facts, quiet=quiet)
 
     benchmark = DocstringBenchmark(text.objects)
     log(
@@ -75,54 +73,47 @@ def quickstart(
     models = {"untrained": load_base(resolve_base(recipe.base), recipe.pooling)}
     models |= {name: SentenceTransformer(str(folder.model)) for name, folder in folders.items()}
     scores = {name: benchmark(model) for name, model in models.items()}
-    scores_table(scores).show(stdout)
-    log("Embedding all documented objects for search")
-    index = Index.build(
-        output / INDEX, models["static"], text.objects["summary"], text.objects["name"],
-        model_name=str(output),
-    )  # fmt: skip
-    found = answered(index, models["static"], benchmark)
-    scores["static"]["queries_with_words"] = found
-    write_json(output / SCORES, scores)
-    page = report_after([folder.path for folder in folders.values()], heldout) if report else None
-    before, after = (scores[name]["queries_found"] for name in ("untrained", "static"))
-    log(
-        f"Questions answered in the first {TOP}: {before:.0%} untrained, {after:.0%} by static vectors, "
-        f"{found:.0%} by words and vectors. For example:"
-    )
-    for question in SHOWN_QUESTIONS:
-        hits = index.search(models["static"], question, 3)
-        stdout.print(f'  "{question}": {", ".join(str(hit.name) for hit in hits)}', soft_wrap=True)
-    log(f"Done in {time.monotonic() - began:.0f} s. Now search it, or explore all of it:")
-    stdout.print(f'  clusterns search {output} "sort an array along an axis"', soft_wrap=True)
-    stdout.print(f"  clusterns explore {output} --against base", soft_wrap=True)
-    if page is not None:
-        stdout.print(f"Report: {page.resolve().as_uri()}", soft_wrap=True)
-    return scores
-
-
-def answered(index: Index, model: SentenceTransformer, benchmark: DocstringBenchmark) -> float:
-    """The share of the questions that a search by words and vectors answers in its first results."""
-    where = np.isin(np.array(index.ids.to_pylist()), benchmark.candidates["name"])
-    results = index.search_many(model, list(benchmark.queries), TOP, where=where)
-    right = benchmark.queries.values()
-    return float(
-        np.mean(
-            [
-                any(hit.name in names for hit in hits)
-                for hits, names in zip(results, right, strict=True)
-            ]
-        )
-    )
-
-
-def scores_table(scores: Mapping[str, Mapping[str, float]]) -> Table:
-    """The measures of several models side by side, the best in bold."""
-    return Table(
+    table = Table(
         "",
         list(MEASURES.values()),
-        [(name, [measured[key] for key in MEASURES]) for name, measured in scores.items()],
+        [(name, [found[key] for key in MEASURES]) for name, found in scores.items()],
         lower_is_better=[label.endswith("↓") for label in MEASURES.values()],
         digits=3,
         corner="on docstrings",
     )
+    table.show(stdout)
+    log("Embedding all documented objects for search")
+    model, names = models["static"], text.objects["name"][:]
+    # The last part of a name is often the word that someone looks for.
+    texts = [
+        f"{name.rpartition('.')[2]}: {summary}"
+        for name, summary in zip(names, text.objects["summary"], strict=True)
+    ]
+    index = Index.build(output / INDEX, model, texts, names, model_name=str(output))
+    # Words and vectors, over the candidates that the questions are asked about above.
+    where = np.isin(np.array(index.ids.to_pylist()), benchmark.candidates["name"])
+    results = index.search_many(model, list(benchmark.queries), TOP, where=where)
+    right = [
+        any(hit.name in answers for hit in hits)
+        for hits, answers in zip(results, benchmark.queries.values(), strict=True)
+    ]
+    scores["static"]["queries_with_words"] = float(np.mean(right))
+    write_json(output / SCORES, scores)
+    page = report_after([folder.path for folder in folders.values()], heldout) if report else None
+
+    before, after = (scores[name]["queries_found"] for name in ("untrained", "static"))
+    log(
+        f"Questions answered in the first {TOP}: {before:.0%} untrained, {after:.0%} by static vectors, "
+        f"{np.mean(right):.0%} by words and vectors. For example:"
+    )
+    for question in SHOWN_QUESTIONS:
+        hits = index.search(model, question, 3)
+        stdout.print(f'  "{question}": {", ".join(str(hit.name) for hit in hits)}', soft_wrap=True)
+    log(f"Done in {time.monotonic() - began:.0f} s. Now search it, or explore all of it:")
+    stdout.print(
+        f'  clusterns search {output} "{SHOWN_QUESTIONS[0]}"\n  clusterns explore {output} --against base',
+        soft_wrap=True,
+    )
+    if page is not None:
+        stdout.print(f"Report: {page.resolve().as_uri()}", soft_wrap=True)
+    return scores
