@@ -19,7 +19,7 @@ DOMAINS = ("StackOverflow", "SearchSnippets", "AG", "G-T", "Tweet", "DBpedia", "
 
 def shares() -> dict[str, Any]:
     """The end of one run, as it is printed."""
-    facts = _read(RECORDS / FIRST / "StackOverflow-adapt-1.json")["facts"]
+    facts = _read(RECORDS / "guarded" / FIRST / "Tweet-adapt-1.json")["facts"]
     measured = {float(share): found for share, found in facts["measured"].items()}
     refused = {float(share): why for share, why in facts["refused"].items()}
     return {"table": table(facts["purpose"], measured, refused, facts["share"])}
@@ -66,6 +66,30 @@ def search() -> dict[str, Any]:
             for file in sorted((RECORDS / "search" / model).glob("*.json"))
         ]
     }
+
+
+MEASURES = {
+    "kNN": "kNN",
+    "AMI": "AMI",
+    "ndcg@10 vectors": "nDCG@10, vectors",
+    "ndcg@10 both": "nDCG@10, words and vectors",
+    "retrieval": "MRR",
+    "clustering": "AMI",
+    "queries_found": "questions answered",
+}
+
+
+def beside() -> dict[str, Any]:
+    """A good model beside static vectors learned from the same text."""
+    records = [_read(file) for file in sorted((RECORDS / "beside" / FIRST).glob("*.json"))]
+    rows = [
+        (record, label, key)
+        for record in records
+        for key, label in MEASURES.items()
+        if key in record["scores"]["base"]
+    ]
+    columns = ["base", "own: static alone", "own: 0.5", "own: 1", "adapt"]
+    return {"rows": rows, "columns": columns}
 
 
 def rivals() -> dict[str, Any]:
