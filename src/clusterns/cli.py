@@ -69,13 +69,13 @@ app = typer.Typer(
 def request(name: str, json: str) -> None:
     """Execute the request of a command, as a worker receives it."""
     quiet_libraries()
-    asked = request_of(name).model_validate_json(json)
-    with silenced(asked.quiet):
-        asked.execute()
+    received = request_of(name).model_validate_json(json)
+    with silenced(received.quiet):
+        received.execute()
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(value: bool) -> None:
+    if value:
         from clusterns.record import installed_version
 
         typer.echo(f"{PROGRAM} {installed_version(PROGRAM) or 'from a source tree'}")
@@ -85,8 +85,7 @@ def _version(asked: bool) -> None:
 @app.callback()
 def program(
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Train sentence embeddings from plain text, without labels."""

@@ -68,12 +68,12 @@ class AdaptRequest(RunRequest):
         reading = self.model_dump(include=set(CorpusSettings.model_fields), exclude_none=True)
         changes, purpose = self.changes(AdaptSettings), self.purpose
         if self.resume:
-            begun = None if folder is None else read_settings(folder.recipe_file)
-            if folder is None or begun is None:
-                raise UserError(f"--resume: {self.output} was not begun by `clusterns adapt`.")
-            # What is not said again is as it was.
+            existing = None if folder is None else read_settings(folder.recipe_file)
+            if folder is None or existing is None:
+                raise UserError(f"--resume: {self.output} was not started by `clusterns adapt`.")
+            # What is not given again stays as it was.
             reading = {**folder.record["corpus"]["reading"], **reading}
-            purpose, changes = begun.purpose, {**begun.model_dump(), **changes}
+            purpose, changes = existing.purpose, {**existing.model_dump(), **changes}
         if corpus:
             reading["sources"] = [absolute_path(name) for name in corpus]
         if not reading.get("sources"):
@@ -85,7 +85,7 @@ class AdaptRequest(RunRequest):
         for key in {"base", "general"} & changes.keys():
             changes[key] = changes[key] and absolute_path(changes[key])
         adaptation = Adaptation(load_settings(purpose, changes), reading, folder)
-        if folder is None or not folder.is_finished:  # what it was made of may be gone
+        if folder is None or not folder.is_finished:  # else its text may be gone
             _check(adaptation)
         return adaptation
 
@@ -127,7 +127,7 @@ def _check(adaptation: Adaptation) -> None:
     check_sources(reading["sources"], Columns(column, document=document))
     if not is_sentence_transformer(resolve_base(base)):
         raise UserError(
-            f"--base {base} is a plain encoder, which has nothing to keep. Train it with `clusterns train`, or name "
+            f"--base {base} is a plain encoder, not a sentence encoder. Train it with `clusterns train`, or name "
             "a SentenceTransformer."
         )
 

@@ -8,17 +8,22 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from annotated_types import Ge
 from pydantic import Field
 
-from clusterns.commands.options import Files, Json, OptionalPath, Texts, as_list
+from clusterns.commands.options import (
+    Files,
+    Json,
+    OptionalPath,
+    Texts,
+    as_list,
+    as_paths,
+    check_suffixes,
+)
 from clusterns.commands.request import Request, function
 from clusterns.console import log, print_json, stdout
-from clusterns.errors import UserError
 
 if TYPE_CHECKING:
     from clusterns.evaluation.compare import Difference
     from clusterns.evaluation.results import Results
     from clusterns.tables import Table
-
-FORMATS = (".md", ".tex", ".json")
 
 
 class Compared(NamedTuple):
@@ -32,10 +37,10 @@ class Compared(NamedTuple):
 class CompareRequest(Request):
     """Show models side by side, and estimate the differences between them.
 
-    On STS, transfer and retrieval sets and your own pairs and queries, each difference has an interval, by a paired
-    bootstrap over the examples: together the intervals hold with 95 %. One that excludes zero shows that the models
-    differ. The ways of searching a collection are compared like models. All this ignores variance across training
-    seeds, so it compares these models, not the methods that trained them.
+    On STS, transfer and retrieval sets and your own pairs and queries, each difference has a confidence interval from
+    a paired bootstrap over the examples; all intervals hold jointly with 95 %. One that excludes zero shows that the
+    models differ. The ways of searching a collection are compared like models. This ignores variance across training
+    seeds: it compares these models, not the methods that trained them.
     """
 
     models: Texts = Field(kw_only=False)
@@ -57,10 +62,7 @@ class CompareRequest(Request):
 
     def run(self) -> Compared:
         """Read the results, test the differences, and write the files asked for."""
-        outputs = [Path(name) for name in as_list(self.output)]
-        for path in outputs:
-            if path.suffix.lower() not in FORMATS:
-                raise UserError(f"--output {path}: comparisons are written as .md, .tex or .json.")
+        check_suffixes("--output", self.output, ".md", ".tex", ".json")
         from clusterns.evaluation.catalog import EvaluationData
         from clusterns.evaluation.compare import difference_table, find_differences, gold_scores
         from clusterns.evaluation.stored import read_results
@@ -84,7 +86,7 @@ class CompareRequest(Request):
         elif len(models) > 1:
             for note in comparison.notes or ["Not compared: the models have no set in common."]:
                 log(note)
-        for path in outputs:
+        for path in as_paths(self.output):
             if path.suffix.lower() == ".json":
                 write_json(path, [one.plain() for one in comparison.differences])
             else:

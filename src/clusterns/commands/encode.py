@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
 from annotated_types import Ge
 from pydantic import Field
 
@@ -48,9 +47,9 @@ class EncodeRequest(EncodeSettings, EncoderOptions):
         EncodeSettings, "keep", ()
     )
     update: bool = False
-    """Replace a folder of other text; texts that it holds already are not encoded again (float32 only)."""
+    """Update the folder to a changed corpus: texts that it already holds are not encoded again (float32 only)."""
     shard: Annotated[str, Cli(metavar="I/N")] = "0/1"
-    """Which shards to encode, to divide the work by hand: shard I, I+N, I+2N, ..., for I from 0 to N-1."""
+    """Encode only shards I, I+N, I+2N, ..., to divide the work by hand; I counts from 0 to N-1."""
     batch_size: Annotated[int, Ge(1)] = 32
     """Batch size. May change on resume."""
     device: Devices = ()
@@ -103,13 +102,13 @@ class EncodeCommand(EncodeRequest, WorkerOptions):
 
     Search them:   clusterns search runs/first "came too late" vectors
 
-    After an interruption, give the same command again: finished shards are kept, the result is the same.
+    To resume after an interruption, run the same command again: finished shards are kept, the result is the same.
 
     On a cluster, add --on ray --workers 16, or --on slurm; killed workers are replaced.
 
     On four machines without a cluster: the same command with --shard 0/4, 1/4, 2/4 and 3/4
 
-    In few bytes, add: --normalize --precision int8
+    To save space, add: --normalize --precision int8
 
     Rows with their own ids, add: --column body --id-column key
     """
@@ -118,16 +117,15 @@ class EncodeCommand(EncodeRequest, WorkerOptions):
     """Distribute the shards: over local processes, Ray (the cluster at RAY_ADDRESS, else this machine) or Slurm.
     Default: encode in this process."""
 
-    def execute(self) -> None:
-        """Encode here or elsewhere; an interruption keeps the finished shards."""
-        try:
-            if self.on is None:
-                self.show(self.run())
-            else:
-                self._distribute(self.on)
-        except KeyboardInterrupt:
-            log("Stopped. The finished shards are kept: continue with the same command.")
-            raise typer.Exit(130) from None
+    def perform(self) -> None:
+        """Encode here or elsewhere."""
+        if self.on is None:
+            super().perform()
+        else:
+            self._distribute(self.on)
+
+    def resume_hint(self) -> str:
+        return "Finished shards are kept: run the same command again to continue."
 
     def show(self, result: EncodeReport) -> None:
         """Report what this call did, and how to open the shards once all are there."""
@@ -143,7 +141,7 @@ class EncodeCommand(EncodeRequest, WorkerOptions):
             count = self.partition.count
             left = sorted({number % count for number in result.missing})
             log(
-                f"{len(result.missing):,} of {result.shards:,} shards are missing, from --shard "
+                f"{len(result.missing):,} of {result.shards:,} shards are missing. Encode them with --shard "
                 f"{', '.join(f'{index}/{count}' for index in left)}."
             )
         else:

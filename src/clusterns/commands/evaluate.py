@@ -7,11 +7,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from annotated_types import Ge
-from pydantic import BeforeValidator, Field, PlainSerializer
+from pydantic import Field
 
-from clusterns.commands.options import Files, Json, ModelOptions, OptionalPath, as_list
+from clusterns.commands.options import (
+    Files,
+    Json,
+    ModelOptions,
+    OptionalPath,
+    as_list,
+    as_paths,
+    check_suffixes,
+)
 from clusterns.commands.request import Cli, function
 from clusterns.console import log, print_json, shows_status, status, stdout
 from clusterns.encoder.locate import check_model, is_plain_encoder
@@ -20,23 +27,13 @@ from clusterns.files import cache_folder
 from clusterns.record import make_record
 
 if TYPE_CHECKING:
+    from clusterns.evaluation.datasets import EvaluationSet
     from clusterns.evaluation.plan import Job, Plan
     from clusterns.evaluation.results import Results
     from clusterns.evaluation.runner import EvaluationContext
     from clusterns.evaluation.stored import StoredResult
 
 ALL = "all"
-DEFAULT_SUITES = ("sts",)
-DEFAULT_POOLING = "mean"  # of a plain encoder, as in Sentence Transformers
-FORMATS = (".json", ".md", ".tex")
-
-
-Suites = Annotated[
-    str | Sequence[str],
-    BeforeValidator(as_list),
-    PlainSerializer(as_list),
-    Cli(list[str], ("--suite",)),
-]
 
 
 class EvaluateRequest(ModelOptions):
@@ -54,7 +51,7 @@ class EvaluateRequest(ModelOptions):
     ```
     """
 
-    suites: Suites = Field(default=(), kw_only=False)
+    suites: Annotated[Files, Cli(list[str], ("--suite",))] = Field(default=(), kw_only=False)
     """sts: STS12-16, STS-B, SICK-R. transfer: MR, CR, SUBJ, MPQA, SST-2, TREC, MRPC with SentEval's classifier.
     clustering: eight short-text sets and DBpedia. geometry: alignment, uniformity, anisotropy on STS-B. all: these
     four. mteb: tasks of the mteb package. May be repeated. Default: sts, or only your own sets if you name some."""
@@ -87,58 +84,43 @@ class EvaluateRequest(ModelOptions):
 
     def run(self) -> Results:
         """Find all data, print what will run, and compute what is not stored."""
-        request = self._with_pooling()
-        tasks, plan = request._plan()
-        if tasks:
-            from clusterns.evaluation.mteb import check_tasks
-
-            check_tasks(tasks)
-        return request._evaluate(plan)
-
-    def _with_pooling(self) -> EvaluateRequest:
-        """The request with the pooling of a plain encoder."""
-        model = str(self.model)
+        model, request = str(self.model), self
         if self.pooling is None and is_plain_encoder(model):
-            log(
-                f"{model} is a plain encoder: evaluating it with {DEFAULT_POOLING} pooling (--pooling)."
-            )
-            return self.model_copy(update={"pooling": DEFAULT_POOLING})
-        check_model(model, self.pooling)
-        return self
+            log(f"{model} is a plain encoder: evaluating it with mean pooling (--pooling).")
+            # As in Sentence Transformers.
+            request = self.model_copy(update={"pooling": "mean"})
+        else:
+            check_model(model, self.pooling)
+        return request._evaluate(request._plan())
 
-    def _plan(self) -> tuple[Sequence[str], Plan]:
-        """The tasks of mteb, and all sets."""
+    def _plan(self) -> Plan:
+        """All sets, found before the model is loaded."""
         from clusterns.evaluation import custom
         from clusterns.evaluation.catalog import SUITES, EvaluationData
         from clusterns.evaluation.collection import read_collection
+        from clusterns.evaluation.mteb import DEFAULT_TASKS, check_tasks
         from clusterns.evaluation.plan import MTEB, find_jobs
 
-        own = [
-            read(Path(name))
-            for read, names in (
-                (custom.read_scored_pairs, self.pairs),
-                (custom.read_labeled_texts, self.labeled),
-                (custom.read_queries, self.queries),
-            )
-            for name in as_list(names)
+        own: list[EvaluationSet] = [
+            *map(custom.read_scored_pairs, as_paths(self.pairs)),
+            *map(custom.read_labeled_texts, as_paths(self.labeled)),
+            *map(custom.read_queries, as_paths(self.queries)),
         ]
-        collections = [read_collection(Path(name)) for name in as_list(self.retrieval)]
-        suites = as_list(self.suites) or ([] if own or collections else [*DEFAULT_SUITES])
+        collections = [read_collection(path) for path in as_paths(self.retrieval)]
+        suites = as_list(self.suites) or ([] if own or collections else ["sts"])
         known = (*SUITES, MTEB, ALL)
         for suite in suites:
             if suite not in known:
                 raise UserError(
                     f"--suite {suite}: there is no such suite. Choose from {', '.join(known)}."
                 )
-        tasks: Sequence[str] = ()
-        if MTEB in suites:
-            from clusterns.evaluation.mteb import DEFAULT_TASKS, mteb_version
-
-            mteb_version()
-            tasks = self.mteb_tasks or DEFAULT_TASKS
+        tasks = (self.mteb_tasks or DEFAULT_TASKS) if MTEB in suites else ()
         data = EvaluationData(None if self.data is None else Path(self.data))
         chosen = [suite for suite in SUITES if suite in suites or ALL in suites]
-        return tasks, find_jobs(chosen, data, own, tasks, collections)
+        plan = find_jobs(chosen, data, own, tasks, collections)
+        if tasks:
+            check_tasks(tasks)
+        return plan
 
     def _evaluate(self, plan: Plan) -> Results:
         from clusterns.encoder.load import length_limit, load_model
@@ -151,12 +133,11 @@ class EvaluateRequest(ModelOptions):
         cache = None if self.cache is None else Path(self.cache)
         embed = Embedder(encoder, self.batch_size, progress=True, cache=cache)
         context = EvaluationContext(embed, self.kmeans_runs, progress=True)
-        name = self.name or str(self.model)
+        name, run = self.name or str(self.model), Path(self.model)
         facts = {
             "model": str(self.model), "fingerprint": fingerprint(encoder),
             **self.loading.model_dump(), "max_length": length_limit(encoder),
         }  # fmt: skip
-        run = Path(self.model)
         is_run = (run / "model").is_dir()
         folder = run / FOLDER if is_run else cache_folder(FOLDER) / facts["fingerprint"]
         record = make_record(seed=1111, batch_size=self.batch_size, kmeans_seeds=self.kmeans_runs)
@@ -167,10 +148,8 @@ class EvaluateRequest(ModelOptions):
             )
             for job in plan.jobs
         }  # fmt: skip
-        stored: dict[Job, StoredResult] = {}
-        if not self.overwrite:
-            found = {job: find_stored(folder, one) for job, one in wanted.items()}
-            stored = {job: one for job, one in found.items() if one is not None}
+        found = {} if self.overwrite else {j: find_stored(folder, one) for j, one in wanted.items()}
+        stored = {job: one for job, one in found.items() if one is not None}
         if shows_status():
             plan.table(list(stored)).show(status)
         done: list[StoredResult] = []
@@ -218,18 +197,13 @@ class EvaluateCommand(EvaluateRequest):
     .npz beside it), .md or .tex. May be repeated. A run folder always keeps its results, in RUN/evaluation."""
     as_json: Json = False
 
-    def execute(self) -> None:
+    def perform(self) -> None:
         """Refuse what cannot be written now, not after an hour of work."""
-        for path in map(Path, as_list(self.output)):
-            if path.suffix.lower() not in FORMATS:
-                raise UserError(f"--output {path}: results are written as .json, .md or .tex.")
-            if path.is_dir():
-                raise UserError(f"--output {path} is a folder; name a file.")
-        try:
-            super().execute()
-        except KeyboardInterrupt:
-            log("Stopped. Finished results are stored: continue with the same command.")
-            raise typer.Exit(130) from None
+        check_suffixes("--output", self.output, ".json", ".md", ".tex")
+        super().perform()
+
+    def resume_hint(self) -> str:
+        return "Finished results are stored: run the same command again to continue."
 
     def show(self, result: Results) -> None:
         """Print and write the tables."""
@@ -242,7 +216,7 @@ class EvaluateCommand(EvaluateRequest):
         else:
             for table in tables:
                 table.show(stdout)
-        for path in map(Path, as_list(self.output)):
+        for path in as_paths(self.output):
             if path.suffix.lower() == ".json":
                 result.write(path)
             else:

@@ -24,8 +24,8 @@ from clusterns.commands.lab_results import (
 from clusterns.commands.options import Changes
 from clusterns.commands.request import Cli, Request, add_command, function
 from clusterns.commands.workers import WorkerOptions
-from clusterns.console import log, stdout
-from clusterns.errors import Interrupted, UserError
+from clusterns.console import stdout
+from clusterns.errors import UserError
 from clusterns.lab.experiment import (
     BUDGETS,
     WIKIPEDIA,
@@ -74,7 +74,7 @@ class LabRunRequest(ExperimentOptions, WorkerOptions):
 
     The main table:   clusterns lab run main
 
-    After an interruption, give the same command again.
+    To resume after an interruption, run the same command again.
 
     Then:   clusterns lab table main
     """
@@ -92,13 +92,8 @@ class LabRunRequest(ExperimentOptions, WorkerOptions):
             failed = run_trials(trials, launcher, self.workers)
         return LabRun(sum(trial.is_done for trial in trials), len(trials), failed)
 
-    def execute(self) -> None:
-        """Run as a command; an interruption keeps the finished trials."""
-        try:
-            super().execute()
-        except KeyboardInterrupt:
-            log("Stopped. Finished trials are kept; continue with the same command.")
-            raise typer.Exit(130) from None
+    def resume_hint(self) -> str:
+        return "Finished trials are kept: run the same command again to continue."
 
     def show(self, result: LabRun) -> None:
         """Print what is done, and what failed."""
@@ -116,8 +111,8 @@ class LabSearchRequest(LabOptions):
 
     clusterns lab search clusterns
 
-    The first trial is the unchanged recipe. After an interruption, give the same command again. Two processes
-    started at the same time share the work.
+    The first trial is the unchanged recipe. To resume after an interruption, run the same command again. Two
+    processes that run at the same time share the work.
     """
 
     method: Annotated[str, Cli(argument=True)] = Field(kw_only=False)
@@ -169,12 +164,8 @@ class LabSearchRequest(LabOptions):
         with WorkerOptions().launcher("local", Path()) as launcher:
             return next(iter(run_trials([trial], launcher, 1).values()), None)
 
-    def execute(self) -> None:
-        """Run as a command; an interruption keeps the finished trials."""
-        try:
-            super().execute()
-        except KeyboardInterrupt:
-            raise typer.Exit(130) from None
+    def resume_hint(self) -> str:
+        return "Finished trials are kept: run the same command again to continue."
 
     def show(self, result: dict[str, Any]) -> None:
         """Print the best settings, as options of `clusterns train`."""
@@ -201,19 +192,9 @@ class LabTrialRequest(Request):
 
     def run(self) -> None:
         """Train and evaluate."""
-        from clusterns.lab.trial import SPEC
-
-        if not (Path(self.folder) / SPEC).is_file():
-            raise UserError(
-                f"{self.folder} is not a trial of a lab: `clusterns lab run` makes them."
-            )
         from clusterns.commands.trial import run_trial
 
-        try:
-            run_trial(Path(self.folder))
-        except Interrupted as stop:
-            log(f"Stopped: {stop}.")
-            raise typer.Exit(130) from None
+        run_trial(Path(self.folder))
 
 
 lab_list = function(LabListRequest)

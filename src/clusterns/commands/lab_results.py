@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from annotated_types import Ge
 from pydantic import Field
 
-from clusterns.commands.options import OptionalPath, Texts, as_list
+from clusterns.commands.options import OptionalPath, Texts, as_paths, check_suffixes
 from clusterns.commands.request import Cli, Request, function
 from clusterns.console import log, stdout
 from clusterns.errors import UserError
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from clusterns.tables import Table
 
 LabFolder = Annotated[str | Path, Field(description="Folder of the lab."), Cli(Path)]
-FORMATS = {".md": "md", ".tex": "tex"}
 RECORDS = "results/lab"
 
 
@@ -87,9 +86,7 @@ class LabTableRequest(ExperimentOptions):
 
     def run(self) -> list[Table]:
         """Make the tables, and write them to the file."""
-        output = None if self.output is None else Path(self.output)
-        if output is not None and output.suffix.lower() not in FORMATS:
-            raise UserError(f"--output {output}: tables are written as .md or .tex.")
+        check_suffixes("--output", self.output, ".md", ".tex")
         experiment, trials = self.find_results()
         from clusterns.lab.cases import case_tables
         from clusterns.lab.compare import find_differences
@@ -103,9 +100,9 @@ class LabTableRequest(ExperimentOptions):
             tables.append(differences_table(experiment, find_differences(experiment, lines)))
         if experiment.cases:
             tables += case_tables(trials, experiment.cases)
-        if output is not None:
-            write_tables(output, tables)
-            log(f"Wrote {output}.")
+        if self.output is not None:
+            write_tables(Path(self.output), tables)
+            log(f"Wrote {self.output}.")
         return tables
 
 
@@ -136,7 +133,7 @@ class LabFiguresRequest(ExperimentOptions):
         """Draw, and return the files."""
         experiment, trials = self.find_results()
         if not experiment.figures and not experiment.pairs():
-            raise UserError(f"{self.experiment} declares no figures: docs/lab.md explains the key.")
+            raise UserError(f"{self.experiment} declares no figures; see `figures` in docs/lab.md.")
         from clusterns.lab.compare import find_differences
         from clusterns.lab.figures import draw, draw_differences
         from clusterns.lab.outcomes import gather
@@ -205,7 +202,7 @@ class LabRestoreRequest(Request):
         """Restore the trials."""
         from clusterns.lab.restore import restore
 
-        return restore([Path(name) for name in as_list(self.records)], Path(self.lab).resolve())
+        return restore(as_paths(self.records), Path(self.lab).resolve())
 
     def show(self, result: Restored) -> None:
         """Print what was restored."""

@@ -15,13 +15,7 @@ from clusterns.console import stdout
 from clusterns.errors import UserError
 from clusterns.methods.method import Method
 from clusterns.methods.recipe import PartSettings, Recipe
-from clusterns.methods.registry import (
-    get_method,
-    get_part,
-    method_names,
-    part_names,
-    recipe_class,
-)
+from clusterns.methods.registry import get_method, get_part, method_names, part_names, recipe_class
 from clusterns.settings import closest, meaning
 from clusterns.training.recipe import load_recipe, recipe_names
 

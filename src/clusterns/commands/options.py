@@ -33,6 +33,20 @@ def as_list(value: str | Path | Sequence[str | Path] | None) -> list[str]:
     return [str(value)] if isinstance(value, str | Path) else [str(each) for each in value]
 
 
+def as_paths(value: str | Path | Sequence[str | Path] | None) -> list[Path]:
+    """One name or several as a list of paths."""
+    return [Path(name) for name in as_list(value)]
+
+
+def check_suffixes(
+    option: str, files: str | Path | Sequence[str | Path] | None, *known: str
+) -> None:
+    """Refuse files that cannot be written, before any work is done."""
+    for file in as_paths(files):
+        if file.suffix.lower() not in known:
+            raise UserError(f"{option} {file}: name a {' or '.join(known)} file.")
+
+
 def parse_pairs(option: str, read: Callable[[str], Any] = parse_value) -> Callable[[Any], Any]:
     """A validator that reads ``KEY=VALUE`` texts of the command line; mappings pass."""
 
@@ -53,27 +67,6 @@ def parse_pairs(option: str, read: Callable[[str], Any] = parse_value) -> Callab
     return parse
 
 
-def parse_conditions(value: Any) -> dict[str, list[str]]:
-    """The values that a row may have, by column, from ``COLUMN=VALUE`` texts or a mapping."""
-    conditions: dict[str, list[str]] = {}
-    pairs = (
-        value.items() if isinstance(value, Mapping) else [str(v).partition("=")[::2] for v in value]
-    )
-    for name, values in pairs:
-        if not name or (not isinstance(value, Mapping) and not values):
-            raise UserError("--where: write COLUMN=VALUE.")
-        conditions.setdefault(name, []).extend(as_list(values))
-    return conditions
-
-
-def _check_device(name: str | None) -> str | None:
-    return None if name is None else check_device_name(name)
-
-
-def _check_devices(names: list[str]) -> list[str]:
-    return [check_device_name(name) for name in names]
-
-
 # One or several; a list of strings once validated, as as_list makes it.
 Files = Annotated[
     str | Path | Sequence[str | Path],
@@ -81,12 +74,7 @@ Files = Annotated[
     PlainSerializer(as_list),
     Cli(list[str]),
 ]
-Texts = Annotated[
-    str | Path | Sequence[str | Path],
-    BeforeValidator(as_list),
-    PlainSerializer(as_list),
-    Cli(list[str], argument=True),
-]
+Texts = Annotated[Files, Cli(list[str], argument=True)]
 ModelName = Annotated[str | Path, Field(description=MODEL_HELP), Cli(str, argument=True)]
 OutputFolder = Annotated[str | Path, Cli(Path)]
 OptionalPath = Annotated[str | Path | None, Cli(Path)]
@@ -95,10 +83,8 @@ Changes = Annotated[
     BeforeValidator(parse_pairs("--set")),
     Cli(list[str], ("--set",), metavar="KEY=VALUE"),
 ]
-Device = Annotated[str | None, AfterValidator(_check_device)]
-Devices = Annotated[
-    str | Sequence[str], BeforeValidator(as_list), AfterValidator(_check_devices), Cli(list[str])
-]
+Device = Annotated[str | None, AfterValidator(lambda name: name and check_device_name(name))]
+Devices = Annotated[Files, AfterValidator(lambda names: [check_device_name(n) for n in names])]
 TopicCount = Annotated[
     int | None,
     Ge(1),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +48,6 @@ class Trained:
 def plan_run(
     corpus: Sequence[str],
     output: str | Path | None,
-    *,
     recipe: str | Path | None = None,
     changes: Mapping[str, Any] | None = None,
     resume: bool = False,
@@ -67,20 +66,22 @@ def plan_run(
     if folder is not None and resume:
         reading = folder.record["corpus"].get("reading")
         if reading is None or read_settings(folder.recipe_file) is not None:
-            raise UserError(f"--resume: {output} was not begun by `clusterns train`.")
+            raise UserError(f"--resume: {output} was not started by `clusterns train`.")
         recipe, sources = recipe or folder.recipe_file, sources or reading["sources"]
         # Recipes of older runs do not say how the text was read.
         known = {key: value for key, value in reading.items() if key != "sources"}
         changes = {**known, **changes}
     if not sources:
         raise UserError("name the text to learn from: clusterns train CORPUS --output DIR.")
-    chosen = load_recipe(str(recipe or _recipe_for(changes)), changes)
+    # That of minibert has its learning rate.
+    is_ours = {"base", "method", "template"}.isdisjoint(changes)
+    chosen = load_recipe(str(recipe or (MINIBERT_RECIPE if is_ours else DEFAULT_RECIPE)), changes)
     no_base = chosen.base is None
     places = {"base": chosen.base or MINIBERT}
     places |= {k: v for k in chosen.all_path_keys() if (v := getattr(chosen, k))}
     placed = {key: absolute_path(place) for key, place in places.items()}
     plan = Plan(chosen.model_copy(update=placed), sources, folder, resume, no_base)
-    if folder is None or not folder.is_finished:  # what a finished run was made of may be gone
+    if folder is None or not folder.is_finished:  # else its text may be gone
         plan.check()
     return plan
 
@@ -94,12 +95,6 @@ def open_folder(output: str | Path | None, resume: bool) -> RunFolder | None:
     return folder
 
 
-def _recipe_for(changes: Mapping[str, Any]) -> str:
-    """The one with minibert's learning rate, unless a base or a published method is chosen."""
-    left_to_us = {"base", "method", "template"}.isdisjoint(changes)
-    return MINIBERT_RECIPE if left_to_us else DEFAULT_RECIPE
-
-
 @dataclass(frozen=True)
 class Plan:
     """What is trained on what, and where it goes."""
@@ -109,7 +104,7 @@ class Plan:
     folder: RunFolder | None
     resume: bool
     no_base: bool
-    """Whether neither the caller nor the recipe named one."""
+    """Whether neither the caller nor the recipe names a base."""
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -143,7 +138,6 @@ class Plan:
         folder = self.folder
         if folder is None:
             raise UserError("name the run folder with --output.")
-
         if folder.is_finished:
             log(f"The run in {folder.path} is finished: its model is {folder.model}.")
             return Trained(folder.path, folder.model, RunResult(**read_json(folder.results_file)))
@@ -160,15 +154,12 @@ class Plan:
 
     def text(self) -> tuple[Dataset, Dataset, dict[str, Any]]:
         """The rows for training, those held out, and facts for the record."""
-        from clusterns.data.corpus import Corpus, prepare_corpus
+        from clusterns.data.corpus import prepare_corpus
         from clusterns.data.split import split_rows, subsample
         from clusterns.training.build import check_batches
         from clusterns.training.processes import first_process_does, wait_for_others
 
-        def prepare() -> Corpus:
-            return prepare_corpus(**self.reading)
-
-        recipe = self.recipe
+        recipe, prepare = self.recipe, partial(prepare_corpus, **self.reading)
         _describe_base(recipe, self.no_base)
         # The other processes find it in the cache, or prepare it if their machine does not share the cache.
         text = first_process_does(prepare, for_hours=True) or prepare()
@@ -183,7 +174,6 @@ class Plan:
             f"Learning from {len(rows):,} of {available:,} sentences; {len(heldout):,} are held out."
         )
         check_batches(recipe, len(rows))
-        _describe_truncation(recipe, heldout["text"][:])
         return rows, heldout, {
             "reading": self.reading,
             "fingerprint": text.fingerprint,
@@ -206,8 +196,8 @@ def scored_pairs(dev: str) -> ScoredPairs | None:
         return EvaluationData().pairs("STS-B dev")
     except MissingData as error:
         raise UserError(
-            f"dev = {STSB}: this run is to be validated on STS-B dev. {error} Or choose by the "
-            f"label-free score: --dev {LABEL_FREE}."
+            f"dev = {STSB}: validation needs STS-B dev. {error} Or use the label-free score: "
+            f"--dev {LABEL_FREE}."
         ) from None
 
 
@@ -218,19 +208,19 @@ def absolute_path(name: str | Path) -> str:
     return f"{path.resolve()}{columns and f':{columns}'}" if is_path else str(name)
 
 
-# ---- what is worth saying before a run
+# ---- advice before a run
 
 
 def _describe_base(recipe: Recipe, no_base: bool) -> None:
     if no_base:
         log(
-            f"The base is {MINIBERT}, the small BERT inside this package. With a GPU, or a day, choose a larger "
-            f"one: --base {LARGER_BASE}, a download of 440 MB and about 30 times the time per step "
+            f"The base is {MINIBERT}, the small BERT inside this package. If you have a GPU or a day, choose a "
+            f"larger one: --base {LARGER_BASE}, a 440 MB download that takes about 30 times as long per step "
             "(--dry-run measures it here)."
         )
     elif get_method(recipe.method).trains and is_sentence_transformer(resolve_base(recipe.base)):
         log(
-            "The base is a sentence encoder already. Contrastive training on a narrow corpus is known to make a "
+            "The base is already a sentence encoder. Contrastive training on a narrow corpus is known to make a "
             "good one worse, on that corpus and elsewhere. `clusterns adapt` is made for this case (docs/adapt.md)."
         )
 
@@ -244,27 +234,6 @@ def suggest_documents(recipe: Recipe) -> None:
     except ValidationError:
         return
     log(
-        "Whole documents are held out of training. To learn from documents too, from pairs of neighboring "
-        "sentences: --set positives=document."
-    )
-
-
-def _describe_truncation(recipe: Recipe, sample: Sequence[str]) -> None:
-    from clusterns.encoder.load import default_prompt, load_base, load_tokenizer, tokenizer_of
-
-    if not len(sample) or "max_length" in recipe.unused_keys():
-        return
-    if is_sentence_transformer(resolve_base(recipe.base)):
-        model = load_base(recipe.base)
-        tokenizer, prompt = tokenizer_of(model), default_prompt(model)
-    else:
-        tokenizer, prompt = load_tokenizer(recipe.base), ""
-    if tokenizer.model_max_length == math.inf:  # static word vectors read the whole text
-        return
-    # In a template, the sentence is counted without the tokenizer's own tokens.
-    texts = [prompt + text for text in sample]
-    tokens = tokenizer(texts, add_special_tokens=not recipe.template)["input_ids"]
-    cut = sum(len(ids) > recipe.max_length for ids in tokens) / len(sample)
-    log(
-        f"{cut:.1%} of the sentences are longer than max_length = {recipe.max_length} tokens and are truncated."
+        "Whole documents are held out of training. To train on pairs of neighboring sentences of a document, "
+        "add --set positives=document."
     )

@@ -5,12 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from clusterns.commands.options import Changes
 from clusterns.commands.request import Cli, Request, function
-from clusterns.console import log
-from clusterns.errors import Interrupted, UserError
+from clusterns.errors import UserError
 from clusterns.quickstart.folder import RECIPE, check_folder, remove_earlier
 from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import load_recipe
@@ -24,7 +21,7 @@ class QuickstartRequest(Request):
     """
 
     output: Annotated[str | Path, Cli(Path)] = "runs/quickstart"
-    """Run folder to write, of the static embeddings; that of ClusterNS is inside it."""
+    """Run folder of the static embeddings, which holds the run of ClusterNS, too."""
     settings: Changes = {}
     """Override a setting of ClusterNS. The recipe is cpu-small, with positives=document."""
     overwrite: bool = False
@@ -37,7 +34,7 @@ class QuickstartRequest(Request):
         output = Path(self.output)
         for key in sorted({"method", "template", "dev"} & self.settings.keys()):
             raise UserError(
-                f"--set {key}: the quickstart trains ClusterNS and static embeddings as they are."
+                f"--set {key}: the quickstart cannot change this. Use `clusterns train` instead."
             )
         load_recipe(RECIPE, self.settings)
         check_folder(output, self.overwrite)
@@ -47,12 +44,8 @@ class QuickstartRequest(Request):
             remove_earlier(output)
         return quickstart(output, self.settings, report=self.report)
 
-    def execute(self) -> None:
-        try:
-            self.run()
-        except Interrupted:
-            log("Stopped. Start over with: clusterns quickstart --overwrite")
-            raise typer.Exit(130) from None
+    def resume_hint(self) -> str:
+        return "Start over with: clusterns quickstart --overwrite"
 
 
 quickstart = function(QuickstartRequest)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from clusterns.commands.options import OptionalPath, Texts, as_list
+from clusterns.commands.options import OptionalPath, Texts, as_paths, check_suffixes
 from clusterns.commands.request import Request, function
 from clusterns.console import stdout
 from clusterns.errors import UserError
@@ -30,15 +30,14 @@ class ReportRequest(Request):
     """Load the models and compare what they find. Without it, the page shows only what the run folders hold."""
 
     def run(self) -> Path:
-        runs = [Path(each) for each in as_list(self.runs)]
+        runs = as_paths(self.runs)
         output = None if self.output is None else Path(self.output)
         for run in runs:
             if not (run / "run.json").is_file():
-                raise UserError(f"{run} holds no run. Name a run folder.")
+                raise UserError(f"{run} is not a run folder.")
         if output is None and len(runs) > 1:
             raise UserError("Several runs need --output: name the HTML file to write.")
-        if output is not None and output.suffix.lower() not in (".html", ".htm"):
-            raise UserError(f"--output {output}: a report is an .html file.")
+        check_suffixes("--output", output, ".html", ".htm")
         from clusterns.reports.page import make_report
 
         return make_report(runs, output, models=self.models)

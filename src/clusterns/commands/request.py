@@ -1,6 +1,6 @@
-"""What every command is made of: a request, from which the command line and a function come.
+"""A command is a request, from which its command line and its Python function are made.
 
-A command is one file that nothing heavy is imported by. Its request is a frozen model: each field is
+Each command is one file that imports nothing heavy. Its request is a frozen model: each field is
 an option, the docstring below the field is its help, and its default and bounds hold everywhere.
 
 ```python
@@ -32,8 +32,8 @@ search = function(SearchRequest)         # search(model, query, *, top=10, ..., 
 
 Then name ``search`` in ``clusterns.cli.COMMANDS`` (a group calls :func:`add_command` for its ``app``), and
 the function in ``clusterns/__init__.pyi`` and ``docs/python.md``. A command without options of its own
-defines ``show`` on the request. Override ``execute`` to exit with another code: ``raise
-typer.Exit(130)``. Every command has ``--quiet`` and ``--verbose``, and ``run`` needs neither: status
+defines ``show`` on the request. Ctrl-C ends every command with exit code 130 and what ``resume_hint``
+returns. Every command has ``--quiet`` and ``--verbose``, and ``run`` needs neither: status
 and bars are silenced around it, and the libraries too on the command line. Inside a request, wrap
 what is ``Texts`` or ``Files`` in ``as_list`` for the type checker. Workers take a request as JSON:
 ``request.model_dump_json()`` and ``SearchRequest.model_validate_json(text)``.
@@ -57,7 +57,8 @@ from annotated_types import Ge, Le
 from pydantic import ConfigDict
 from pydantic.fields import FieldInfo
 
-from clusterns.console import quiet_libraries, set_verbose, silenced
+from clusterns.console import log, quiet_libraries, set_verbose, silenced
+from clusterns.errors import Interrupted
 from clusterns.settings import Settings, meaning, validated
 
 P = ParamSpec("P")
@@ -94,9 +95,21 @@ class Request(Settings):
     def show(self, result: Any) -> None:
         """Print the result of :meth:`run`."""
 
-    def execute(self) -> None:
-        """Run as a command."""
+    def resume_hint(self) -> str:
+        """What to tell the user after Ctrl-C."""
+        return ""
+
+    def perform(self) -> None:
+        """Run and print, as a command does."""
         self.show(self.run())
+
+    def execute(self) -> None:
+        """Run as a command; Ctrl-C ends it with exit code 130."""
+        try:
+            self.perform()
+        except (KeyboardInterrupt, Interrupted) as stop:
+            log(f"{str(stop) or 'Stopped'}. {self.resume_hint()}".rstrip())
+            raise typer.Exit(130) from None
 
     @classmethod
     def fields(cls) -> dict[str, FieldInfo]:
@@ -125,14 +138,14 @@ def function(request: Callable[P, Runnable[R]]) -> Callable[P, R]:
     signature = Signature([_parameter(*each) for each in kind.fields().items()])
 
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        chosen = validated(kind, signature.bind(*args, **kwargs).arguments, name)
-        with silenced(chosen.quiet):
-            return chosen.run()
+        made = validated(kind, signature.bind(*args, **kwargs).arguments, name)
+        with silenced(made.quiet):
+            return made.run()
 
-    made: Any = call
-    made.__signature__, made.__doc__ = signature, "\n".join(_docstring(kind))
-    made.__name__ = made.__qualname__ = name
-    made.__module__ = kind.__module__
+    typed: Any = call
+    typed.__signature__, typed.__doc__ = signature, "\n".join(_docstring(kind))
+    typed.__name__ = typed.__qualname__ = name
+    typed.__module__ = kind.__module__
     return call
 
 
@@ -153,10 +166,10 @@ def add_command(
     verbose = Parameter(
         "verbose", Parameter.KEYWORD_ONLY, default=False, annotation=Annotated[bool, VERBOSE]
     )
-    made: Any = run
-    made.__signature__ = Signature([*options, verbose])
-    made.__annotations__ = {each.name: each.annotation for each in (*options, verbose)}
-    made.__doc__ = inspect.getdoc(request)
+    typed: Any = run
+    typed.__signature__ = Signature([*options, verbose])
+    typed.__annotations__ = {each.name: each.annotation for each in (*options, verbose)}
+    typed.__doc__ = inspect.getdoc(request)
     app.command(name, hidden=hidden)(run)
 
 
@@ -178,8 +191,10 @@ def same_as(kind: type[Settings], name: str, default: Any = None) -> Any:
     ``default`` None stands for the other model's, which the help then names.
     """
     field = copy(kind.model_fields[name])
+    # A recipe leaves a key empty where a call leaves the option out.
+    field.description = (field.description or "").replace("Empty: ", "Default: ")
     if default is None and field.default:
-        field.description = f"{field.description} Default: {field.default}."
+        field.description += f" Default: {field.default}."
     field.default, field.default_factory = default, None
     return field
 
@@ -189,20 +204,20 @@ def _option(name: str, field: FieldInfo) -> Parameter:
     cli = cli or Cli()
     required = field.is_required()
     unset = required or field.default is None or field.default in ((), {})
-    look: dict[str, Any] = {
+    options: dict[str, Any] = {
         "help": field.description, "show_default": not unset, "metavar": cli.metavar,
         "min": low and low.ge, "max": high and high.le,
     }  # fmt: skip
     if cli.argument:
-        mark: Any = typer.Argument(**{**look, "metavar": cli.metavar or name.upper()})
+        info: Any = typer.Argument(**{**options, "metavar": cli.metavar or name.upper()})
     else:
         flag = (f"--{name.replace('_', '-')}",) if field.default is False else ()
-        mark = typer.Option(*(cli.names or flag), **look)
+        info = typer.Option(*(cli.names or flag), **options)
     return Parameter(
         name,
         Parameter.KEYWORD_ONLY,
         default=Parameter.empty if required else None if unset else field.default,
-        annotation=Annotated[cli.type or field.annotation, mark],
+        annotation=Annotated[cli.type or field.annotation, info],
     )
 
 

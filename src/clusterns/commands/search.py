@@ -12,14 +12,7 @@ from annotated_types import Ge
 from pydantic import BeforeValidator, Field
 
 from clusterns.adaptation.settings import search_advice
-from clusterns.commands.options import (
-    CorpusOptions,
-    Json,
-    OptionalPath,
-    OptionalTexts,
-    as_list,
-    parse_conditions,
-)
+from clusterns.commands.options import CorpusOptions, Json, OptionalPath, OptionalTexts, as_list
 from clusterns.commands.request import Cli, function, same_as
 from clusterns.console import log, print_json, stdout
 from clusterns.data.settings import Unit
@@ -31,6 +24,19 @@ if TYPE_CHECKING:
 
 
 PLACES = ("source", "heading")  # columns that every text has
+
+
+def parse_conditions(value: Any) -> dict[str, list[str]]:
+    """The values that a row may have, by column, from ``COLUMN=VALUE`` texts or a mapping."""
+    if isinstance(value, Mapping):
+        return {name: as_list(values) for name, values in value.items()}
+    conditions: dict[str, list[str]] = {}
+    for pair in value:
+        name, _, text = str(pair).partition("=")
+        if not name or not text:
+            raise UserError("--where: write COLUMN=VALUE.")
+        conditions.setdefault(name, []).append(text)
+    return conditions
 
 
 class SearchRequest(CorpusOptions):
@@ -61,24 +67,22 @@ class SearchRequest(CorpusOptions):
         BeforeValidator(parse_conditions),
         Cli(list[str], metavar="COLUMN=VALUE"),
     ] = {}
-    """Search only the rows with this value in a column. May be repeated: for another column, both must match; for the
-    same one, either."""
+    """Search only rows with this value in this column. May be repeated: several columns must all match; several values
+    of one column are alternatives."""
     keep: Annotated[tuple[str, ...], Cli(list[str], metavar="COLUMN")] = same_as(
         EncodeSettings, "keep", ()
     )
     context: Annotated[int, Ge(0)] = 0
     """Show this many texts before and after each result."""
     queries: OptionalPath = None
-    """Search for every line of this file, and write a line of JSON for each. All arguments after MODEL are then
+    """Search for each line of this file, and print one line of JSON per query. All arguments after MODEL then name
     text."""
     language: str | None = None
-    """Language of the words, such as german: decides stems and stop words. none: neither. Default: found from the
-    text."""
+    """Language for stemming and stop words, such as german; none uses neither. Default: detected from the text."""
     id_column: str | None = None
     """Column of ids to show with the text."""
 
-    @property
-    def asked(self) -> list[str]:
+    def read_queries(self) -> list[str]:
         """What to look for: one query, or the lines of a file."""
         if self.queries is None:
             return [self.query or ""]
@@ -93,7 +97,7 @@ class SearchRequest(CorpusOptions):
         """Open what is there, encode what is not, and search; the results of all queries, in their order."""
         from clusterns.explorer.corpus import check_corpus
 
-        queries = self.asked
+        queries = self.read_queries()
         if not queries or not all(query.strip() for query in queries):
             raise UserError("the query is empty.")
         corpus = as_list(self.corpus)
@@ -114,21 +118,17 @@ class SearchRequest(CorpusOptions):
             for query, hits in zip(queries, found, strict=True)
             for hit in hits
         ]
-        return hits if corpus else self._placed(hits)
+        return hits if corpus else self._with_places(hits)
 
-    def _placed(self, hits: list[Hit]) -> list[Hit]:
-        """The results with their places in the files that a run was trained on, if these still exist."""
+    def _with_places(self, hits: list[Hit]) -> list[Hit]:
+        """The results with their lines in the files that the run was trained on, if these still exist."""
         from clusterns.explorer.texts import find_places
         from clusterns.training.folder import RunFolder
 
         reading = RunFolder(Path(self.model)).record["corpus"].get("reading") or {}
         places = find_places([hit.text or "" for hit in hits], reading)
-        return [
-            replace(hit, source=place[0], line=place[1])
-            if (place := places.get(hit.text or ""))
-            else hit
-            for hit in hits
-        ]
+        pairs = [(hit, places.get(hit.text or "", (hit.source, hit.line))) for hit in hits]
+        return [replace(hit, source=source, line=line) for hit, (source, line) in pairs]
 
 
 class SearchCommand(SearchRequest):
@@ -153,14 +153,9 @@ class SearchCommand(SearchRequest):
     def show(self, result: list[Hit]) -> None:
         """Print a table, or JSON."""
         if self.queries is not None:
-            found: dict[str, list[Hit]] = {query: [] for query in self.asked}
-            for hit in result:
-                found[hit.query or ""].append(hit)
-            for query, hits in found.items():
-                stdout.print(
-                    json.dumps({"query": query, "hits": [_as_json(h) for h in hits]}),
-                    soft_wrap=True,
-                )
+            for query in dict.fromkeys(self.read_queries()):
+                hits = [_as_json(hit) for hit in result if hit.query == query]
+                stdout.print(json.dumps({"query": query, "hits": hits}), soft_wrap=True)
         elif self.as_json:
             print_json([_as_json(hit) for hit in result])
         else:

@@ -10,7 +10,13 @@ import typer
 from annotated_types import Ge, Le
 from pydantic import Field
 
-from clusterns.commands.options import CorpusOptions, OptionalPath, OptionalTexts, as_list
+from clusterns.commands.options import (
+    CorpusOptions,
+    OptionalPath,
+    OptionalTexts,
+    as_list,
+    check_suffixes,
+)
 from clusterns.commands.request import function
 from clusterns.console import log, stdout
 from clusterns.data.columns import Columns
@@ -25,16 +31,15 @@ SHOWN = 5  # rows of a group
 class SimilarRequest(CorpusOptions):
     """Find near-duplicates: pairs of sentences above a threshold, and the groups they connect.
 
-    Cosines differ from model to model: the table shows what each threshold would give. Near-duplicates also share
-    their words: the same numbers, names and negations, and no other word exchanged.
+    Cosines differ from model to model: the table shows what each threshold would give. By default, near-duplicates
+    also share their words: the same numbers, names and negations, and no other word replaced.
     """
 
     corpus: OptionalTexts = Field(default=(), kw_only=False)
     threshold: Annotated[float, Ge(-1), Le(1)] = 0.9
     """Minimum cosine of near-duplicates."""
     same_words: bool = True
-    """Near-duplicates must share their words, in which numbers and names decide. Without: any texts of similar
-    meaning."""
+    """Near-duplicates must share their words, above all numbers and names. Otherwise, a similar meaning is enough."""
     pairs: OptionalPath = None
     """Write all pairs to this .csv or .jsonl file."""
     groups: OptionalPath = None
@@ -55,8 +60,9 @@ class SimilarRequest(CorpusOptions):
         from clusterns.explorer.corpus import check_corpus
 
         corpus = as_list(self.corpus)
-        pairs, groups = (None if path is None else Path(path) for path in (self.pairs, self.groups))
-        check_corpus(str(self.model), corpus, self.pooling, pairs=pairs, groups=groups)
+        check_suffixes("--pairs", self.pairs, ".csv", ".jsonl")
+        check_suffixes("--groups", self.groups, ".csv", ".jsonl")
+        check_corpus(str(self.model), corpus, self.pooling)
         if self.deduplicated is not None:
             self._copies_rows(Path(self.deduplicated))
         from clusterns.explorer.duplicates import (
@@ -137,12 +143,12 @@ class SimilarRequest(CorpusOptions):
 class SimilarCommand(SimilarRequest):
     """Find near-duplicates: pairs of sentences above a threshold, and the groups they connect.
 
-    Cosines differ from model to model: the table shows what each threshold would give. Near-duplicates also share
-    their words: the same numbers, names and negations, and no other word exchanged.
+    Cosines differ from model to model: the table shows what each threshold would give. By default, near-duplicates
+    also share their words: the same numbers, names and negations, and no other word replaced.
 
-    See what would go:  clusterns similar runs/mine titles.csv
+    Preview:         clusterns similar runs/mine titles.csv
 
-    Write the rest:     clusterns similar runs/mine titles.csv --threshold 0.95 --deduplicated clean.csv
+    Write the rest:  clusterns similar runs/mine titles.csv --threshold 0.95 --deduplicated clean.csv
     """
 
     top: Annotated[int, Ge(0)] = 10
@@ -150,7 +156,7 @@ class SimilarCommand(SimilarRequest):
     yes: bool = False
     """Write the deduplicated corpus without asking. Without a terminal, nothing is asked."""
 
-    def execute(self) -> None:
+    def perform(self) -> None:
         """Show what would be removed before anything is written."""
         found = self.find()
         self.show(found)

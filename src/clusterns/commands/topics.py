@@ -17,6 +17,7 @@ from clusterns.commands.options import (
     OptionalTexts,
     TopicCount,
     as_list,
+    check_suffixes,
 )
 from clusterns.commands.request import Cli, function
 from clusterns.console import log, stdout
@@ -86,19 +87,16 @@ class TopicsRequest(CorpusOptions):
         from clusterns.explorer.corpus import check_corpus
         from clusterns.explorer.export import write_rows
 
-        output, sentences = (
-            None if path is None else Path(path) for path in (self.output, self.sentences)
-        )
         corpus, assign = as_list(self.corpus), as_list(self.assign)
-        check_corpus(
-            str(self.model), corpus, self.pooling, assign, output=output, sentences=sentences
-        )
+        check_suffixes("--output", self.output, ".csv", ".jsonl")
+        check_suffixes("--sentences", self.sentences, ".csv", ".jsonl")
+        check_corpus(str(self.model), corpus, self.pooling, assign)
         from clusterns.explorer.topics import find_topics
         from clusterns.vectors.embed import Embedder
 
         opened = self.open(corpus)
         if len(opened) < 2:
-            raise UserError("topics need at least two different sentences.")
+            raise UserError("topics need at least two distinct sentences.")
         topics = find_topics(opened.vectors, opened.texts, self.k, seed=self.seed).merge(self.merge)
         topics = topics.merge_to(self.merge_to or len(topics.topics))
         found = TopicsOfRows(topics, opened.rows, topics.labels, topics.cosines)
@@ -108,33 +106,31 @@ class TopicsRequest(CorpusOptions):
             new = read_texts(assign, Columns(self.column), unit=self.unit)
             embed = Embedder(opened.model, self.batch_size, progress=True)
             found = TopicsOfRows(topics, new, *topics.assign(embed(new.distinct)))
-        if output is not None:
-            write_rows(
-                output,
-                ("topic", "size", "cohesion", "words", "central"),
+        if self.output is not None:
+            rows = [
                 (
-                    (
-                        topic.number,
-                        topic.size,
-                        round(topic.cohesion, 4),
-                        topic.words,
-                        [opened.texts[row] for row in topic.central],
-                    )
-                    for topic in topics.topics
-                ),
-            )
-            log(f"Wrote {len(topics.topics):,} topics to {output}.")
-        if sentences is not None:
+                    t.number,
+                    t.size,
+                    round(t.cohesion, 4),
+                    t.words,
+                    [opened.texts[r] for r in t.central],
+                )
+                for t in topics.topics
+            ]
+            columns = ("topic", "size", "cohesion", "words", "central")
+            write_rows(Path(self.output), columns, rows)
+            log(f"Wrote {len(topics.topics):,} topics to {self.output}.")
+        if self.sentences is not None:
             labels, cosines, texts = found.labels, found.cosines, found.rows.distinct
             write_rows(
-                sentences,
+                Path(self.sentences),
                 ("line", "topic", "cosine", "text"),
                 (
                     (int(number), int(labels[row]), round(float(cosines[row]), 4), texts[row])
                     for number, row in zip(found.rows.numbers, found.rows.of, strict=True)
                 ),
             )
-            log(f"Wrote {len(found.rows.of):,} sentences to {sentences}.")
+            log(f"Wrote {len(found.rows.of):,} sentences to {self.sentences}.")
         return found
 
 
@@ -158,7 +154,7 @@ class TopicsCommand(TopicsRequest):
         if self.tree and topics.tree:
             stdout.print(_tree(topics, topics.tree[-1].number))
         log(
-            f"{len(topics.labels):,} different sentences in {len(topics.topics)} topics; "
+            f"{len(topics.labels):,} distinct sentences in {len(topics.topics)} topics; "
             f"{topics.outliers:,} outliers."
         )
         if as_list(self.assign):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
 from pydantic import Field
 
 from clusterns.commands.options import (
@@ -18,11 +17,12 @@ from clusterns.commands.options import (
 )
 from clusterns.commands.plan import Plan, Trained, plan_run
 from clusterns.commands.request import Cli, command_name, function, same_as
-from clusterns.console import log, stdout
+from clusterns.console import stdout
 from clusterns.encoder.locate import MINIBERT, with_revision
-from clusterns.errors import Interrupted, UserError
+from clusterns.errors import UserError
 from clusterns.methods.registry import get_method
 from clusterns.settings import Settings
+from clusterns.training.folder import RunFolder
 from clusterns.training.recipe import Recipe
 
 
@@ -31,12 +31,12 @@ class RunRequest(ReadingOptions):
 
     corpus: Texts = Field(default=(), kw_only=False)
     """Text to learn from: .txt, .jsonl, .csv, .tsv or .parquet files (also .gz, .xz, .zst), folders of them, or
-    Hub datasets as owner/name[:config[:split]]. A resumed run knows its text."""
+    Hub datasets as owner/name[:config[:split]]. A resumed run reads the text that it began with."""
     output: OptionalPath = Field(default=None, kw_only=False)
     """Run folder to write."""
     seed: int | None = same_as(Recipe, "seed")
     settings: Changes = {}
-    """Override a setting of the recipe. May be repeated; `clusterns recipes --keys` explains all settings."""
+    """Override a setting, such as batch_size=32. May be repeated; `clusterns recipes --keys` explains all settings."""
     revision: Revision = None
     resume: bool = False
     """Resume the run in the output folder, with its text and settings. A finished run returns its result."""
@@ -80,15 +80,12 @@ class TrainRequest(RunRequest):
 
     def plan(self) -> Plan:
         """Refuse what is wrong, before anything heavy is imported."""
-        changes = self.changes(Recipe)
-        plan = plan_run(
-            as_list(self.corpus),
-            self.output,
-            recipe=self.recipe,
-            changes=changes,
-            resume=self.resume,
-        )
-        refuse_without_effect(plan.recipe, changes)
+        changes, corpus = self.changes(Recipe), as_list(self.corpus)
+        plan = plan_run(corpus, self.output, self.recipe, changes, self.resume)
+        method, unused = plan.recipe.method, changes.keys() & plan.recipe.unused_keys()
+        if unused and not get_method(method).trains:
+            names = ", ".join(sorted(unused))
+            raise UserError(f"{names}: method {method} does not train, so leave this out.")
         return plan
 
     def run(self) -> Trained:
@@ -110,16 +107,14 @@ class RunCommand(RunRequest):
         """Say what came out, in a line or two."""
         raise NotImplementedError
 
-    def execute(self) -> None:
-        """Run, print a summary, and write the report; Ctrl-C says how to resume."""
-        if self.output is None and not self.dry_run:
-            raise UserError("name the run folder with --output.")
-        try:
-            result = self.estimate() if self.dry_run else self.run()
-        except Interrupted as stop:
-            command = f"clusterns {command_name(type(self))} --output {self.output} --resume"
-            log(f"Stopped: {stop}. Resume with: {command}")
-            raise typer.Exit(130) from None
+    def resume_hint(self) -> str:
+        if self.dry_run or self.output is None or not RunFolder(Path(self.output)).is_run:
+            return ""  # there is nothing to resume yet
+        return f"Resume with: clusterns {command_name(type(self))} --output {self.output} --resume"
+
+    def perform(self) -> None:
+        """Run, print a summary, and write the report."""
+        result = self.estimate() if self.dry_run else self.run()
         from clusterns.training.processes import processes
 
         if not processes().is_main_process:
@@ -131,7 +126,10 @@ class RunCommand(RunRequest):
         loading = f'The model is in {result.model}:\n  SentenceTransformer("{result.model}")'
         stdout.print(f"{self.summary(result)}\n{loading}", soft_wrap=True)
         if self.report:
-            show_report([result.path])
+            from clusterns.reports.page import report_after
+
+            if (written := report_after([result.path])) is not None:
+                stdout.print(f"Report: {written.resolve().as_uri()}", soft_wrap=True)
 
 
 class TrainCommand(RunCommand, TrainRequest):
@@ -150,25 +148,6 @@ class TrainCommand(RunCommand, TrainRequest):
         found = run.result
         step = f" (step {found.best_step})" if found.steps else ""
         return f"{found.metric}: {found.base_score:.4f} before, {found.best_score:.4f} after{step}"
-
-
-def refuse_without_effect(recipe: Recipe, changes: dict[str, Any]) -> None:
-    """Refuse settings of training for a method that does not train."""
-    unused = [key for key in changes if key in recipe.unused_keys()]
-    if unused and not get_method(recipe.method).trains:
-        raise UserError(
-            f"{', '.join(unused)}: no effect with method {recipe.method}, which does not train. Remove "
-            f"{'it' if len(unused) == 1 else 'them'}."
-        )
-
-
-def show_report(runs: list[Path], sentences: list[str] | None = None) -> None:
-    """Write the report of runs that have just finished, and print where it is."""
-    from clusterns.reports.page import report_after
-
-    written = report_after(runs, sentences)
-    if written is not None:
-        stdout.print(f"Report: {written.resolve().as_uri()}", soft_wrap=True)
 
 
 train = function(TrainRequest)

@@ -1,4 +1,4 @@
-"""One trial of an experiment: a model trained and evaluated in this process, on one thread."""
+"""One trial of an experiment: train and evaluate a model in this process, on one thread."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ def run_trial(folder: Path) -> None:
         earlier = folder / "result.json"
         known = read_json(earlier) if earlier.is_file() else {"suites": {}}
         before = known["suites"]
-        # What comes from a record was not evaluated with this run: its predictions must be here, too.
-        asked = dict.fromkeys([*(before if is_restored(known) else ()), *spec["suites"]])
+        # Suites of a restored trial were evaluated elsewhere: evaluate them again, for their predictions.
+        wanted = dict.fromkeys([*(before if is_restored(known) else ()), *spec["suites"]])
         evaluated = {
             suite: evaluate(run.path, suite, kmeans_runs=spec["kmeans_seeds"], quiet=True)
-            for suite in asked
+            for suite in wanted
         }
         suites = {**before, **{name: _plain(results, name) for name, results in evaluated.items()}}
-        # A trial that is only evaluated now was trained before; one of a record was trained elsewhere.
-        spent = 0.0 if is_restored(known) else known.get("processor_seconds", 0.0)
+        # The time of an earlier call counts, but not that of a restored trial, which ran elsewhere.
+        earlier_seconds = 0.0 if is_restored(known) else known.get("processor_seconds", 0.0)
         write_json(
             folder / "result.json",
             {
@@ -71,7 +71,7 @@ def run_trial(folder: Path) -> None:
                 "run": read_json(run.results_file),
                 "record": make_record(),
                 "resumed": resumed,
-                "processor_seconds": round(spent + time.process_time() - began, 1),
+                "processor_seconds": round(earlier_seconds + time.process_time() - began, 1),
                 "values": {
                     **_values(trained.result),
                     **_dev_last(run, trained.result.metric),
@@ -81,7 +81,7 @@ def run_trial(folder: Path) -> None:
                 "suites": suites,
             },
         )
-        # A finished run needs them no more, and they are the largest part of it.
+        # A finished run does not need them, and they are the largest part of it.
         shutil.rmtree(run.checkpoints, ignore_errors=True)
 
 

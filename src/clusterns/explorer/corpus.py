@@ -21,7 +21,6 @@ from clusterns.data.settings import Unit
 from clusterns.data.sources import check_sources
 from clusterns.encoder.locate import check_model
 from clusterns.errors import UserError
-from clusterns.explorer.export import check_table_file
 from clusterns.explorer.texts import Texts, read_texts
 from clusterns.files import atomic_file, cache_folder
 from clusterns.training.folder import RunFolder
@@ -130,19 +129,15 @@ def check_corpus(
     corpus: Sequence[str],
     pooling: str | None = None,
     new_text: Sequence[str] = (),
-    **tables: Path | None,
 ) -> None:
-    """Refuse what cannot be opened or written, before anything heavy is imported.
+    """Refuse what cannot be opened, before anything heavy is imported.
 
     Args:
         model: name or path of the model.
         corpus: what to open; empty for the corpus of a run.
         pooling: pooling of the model.
         new_text: more text that will be read.
-        tables: files that will be written, by the name of their option.
     """
-    for option, path in tables.items():
-        check_table_file(f"--{option}", path)
     if new_text:
         check_sources(new_text)
     if corpus and not is_encoded(corpus):

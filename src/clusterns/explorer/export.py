@@ -8,14 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from clusterns.errors import UserError
 from clusterns.files import atomic_file
-
-
-def check_table_file(option: str, path: Path | None) -> None:
-    """Refuse other kinds of files, before any work is done."""
-    if path is not None and path.suffix.lower() not in (".csv", ".jsonl"):
-        raise UserError(f"{option} {path}: name a .csv or a .jsonl file.")
 
 
 def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -13,10 +13,11 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from transformers import set_seed
 
+from clusterns.console import log
 from clusterns.data.documents import document_pairs
 from clusterns.encoder.denoising import add_denoising
 from clusterns.encoder.freeze import train_last_layers
-from clusterns.encoder.load import default_prompt, load_tokenizer, pooling_of
+from clusterns.encoder.load import default_prompt, load_tokenizer, pooling_of, tokenizer_of
 from clusterns.encoder.locate import is_sentence_transformer, resolve_base
 from clusterns.encoder.speed import (
     by_length,
@@ -49,6 +50,7 @@ from clusterns.views.view import View
 
 # On a CPU, larger mini-batches gain nothing and pad more.
 CPU_MINI_BATCH = 64
+SAMPLE = 1000  # sentences whose tokens are counted
 
 
 @dataclass(frozen=True)
@@ -84,10 +86,11 @@ def build(recipe: Recipe, dataset: Dataset, fit: Path | None = None) -> Setup:
         dataset: the training sentences.
         fit: the folder that :func:`fit_once` wrote.
     """
-    model = build_model(recipe)
     rows, texts = training_rows(recipe, dataset), texts_of(dataset)
     check_batches(recipe, len(rows), "sentences" if len(rows) == len(texts) else "pairs")
+    model = build_model(recipe)
     collator, loss = build_collator(recipe, model, fit), build_loss(recipe, model, texts, fit)
+    _describe_truncation(recipe, model, texts[:SAMPLE])
     return Setup(recipe, model, rows, texts, collator, loss)
 
 
@@ -275,6 +278,18 @@ def check_batches(recipe: Recipe, rows: int, unit: str = "sentences") -> None:
         )
     if recipe.batch_size % processes().num_processes:
         raise UserError(
-            f"batch_size = {recipe.batch_size} cannot be shared by {processes().num_processes} "
-            "processes. Choose a multiple."
+            f"batch_size = {recipe.batch_size} cannot be split over {processes().num_processes} "
+            "processes. Choose a multiple of their number."
         )
+
+
+def _describe_truncation(recipe: Recipe, model: SentenceTransformer, sample: Sequence[str]) -> None:
+    """Say how many of some sentences are longer than ``max_length``."""
+    # In a template, the sentence is counted without the tokenizer's own tokens.
+    tokenizer = load_tokenizer(recipe.base) if recipe.templates else tokenizer_of(model)
+    texts = [default_prompt(model) + text for text in sample]
+    tokens = tokenizer(texts, add_special_tokens=not recipe.templates)["input_ids"]
+    cut = sum(len(ids) > recipe.max_length for ids in tokens) / len(sample)
+    log(
+        f"{cut:.1%} of the sentences are longer than max_length = {recipe.max_length} tokens and are truncated."
+    )

@@ -34,7 +34,6 @@ from clusterns.training.build import (
     build,
     build_context,
     build_model,
-    check_batches,
     fit_once,
     has_fit,
     texts_of,
@@ -79,7 +78,6 @@ def train(
     """
     # Wrong settings are refused before anything is written.
     check_launcher()
-    check_batches(recipe, len(dataset))
     facts = {"fingerprint": "", **(corpus or {})}
     run = _Run(recipe, dataset, evaluator, folder, resume, facts, quiet)
     with ExitStack() as stack:
@@ -139,16 +137,11 @@ class _Run:
         folder.note(metric=self.metric, base_score=score)
         log(f"step 0: {self.evaluator.primary_metric} {score:.4f}  (the base)")
 
-    def train_steps(
-        self,
-        args: SentenceTransformerTrainingArguments,
-        setup: Setup,
-    ) -> TrainerState:
+    def train_steps(self, args: SentenceTransformerTrainingArguments, setup: Setup) -> TrainerState:
         """Train from the start or the last checkpoint; returns the trainer's state at the end."""
         recipe, folder, model = self.recipe, self.folder, setup.model
         checkpoint = last_checkpoint(folder.checkpoints) if self.resume else None
         if checkpoint is not None:
-            load_loss(setup.loss, checkpoint)
             log(f"Resuming from {checkpoint.name}.")
         interrupt = Interrupt()
         # The trainer adds the user's sentences to a model card without examples.
@@ -177,11 +170,12 @@ class _Run:
         if not self.quiet:
             trainer.add_callback(Progress(self.metric))
         if checkpoint is not None and is_over(state := trainer_state(checkpoint), patience):
+            load_loss(setup.loss, checkpoint)
             return state
         with wrap_os_errors(folder.path), memory_errors(recipe), interrupt:
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         if interrupt.requested:
-            raise Interrupted(f"stopped at step {trainer.state.global_step}, which is saved")
+            raise Interrupted(f"Stopped at step {trainer.state.global_step}, which is saved")
         return trainer.state
 
     def finish(self, setup: Setup, state: TrainerState) -> RunResult:

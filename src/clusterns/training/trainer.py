@@ -6,10 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from sentence_transformers import (
-    SentenceTransformerTrainer,
-    SentenceTransformerTrainingArguments,
-)
+from sentence_transformers import SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from torch import Tensor
 from transformers.integrations import get_available_reporting_integrations
 from transformers.trainer_utils import TrainOutput, get_last_checkpoint
@@ -64,8 +61,8 @@ class ContrastiveTrainer(SentenceTransformerTrainer):
         # One wait for the device, not one for each tensor.
         if not torch.stack([torch.isfinite(tensor).all() for tensor in tensors]).all():
             raise NotFiniteError(
-                f"the loss or a weight is not a finite number at step {self.state.global_step}. Nothing "
-                "of it was saved; the last good checkpoint is kept. Try a lower learning_rate, a higher "
+                f"the loss or a weight is not a finite number at step {self.state.global_step}. This "
+                "step was not saved; the last good checkpoint is kept. Try a lower learning_rate, a higher "
                 "temperature, warm-up steps, or precision=fp32."
             )
 
