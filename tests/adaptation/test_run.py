@@ -209,7 +209,7 @@ def test_a_resume_is_of_the_same_run(
     resumed = adapt(None, tmp_path / "run", resume=True, quiet=True)
     assert resumed.result == adapt(corpus, tmp_path / "whole", **call).result
     (tmp_path / "run" / "recipe.yaml").write_text("method: simcse\n")
-    with pytest.raises(UserError, match="not begun by `clusterns adapt`"):
+    with pytest.raises(UserError, match="not started by `clusterns adapt`"):
         adapt(None, tmp_path / "run", resume=True)
 
 

@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 
 from clusterns.cli import app
 from clusterns.console import stdout
-from clusterns.errors import UserError
 from clusterns.evaluation.catalog import EvaluationData
 from clusterns.evaluation.results import Results, SetResult, SuiteResult
 
@@ -91,10 +90,3 @@ def test_recorded_results_are_read(shared_data: Path, tmp_path: Path) -> None:
     assert found["STS13"]["points"] == pytest.approx(47.12 - 14.01, abs=0.01)
     assert found["STS13"]["excludes_zero"]
     assert not found["MRPC"]["excludes_zero"]
-
-
-def test_bad_input(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="has no results"):
-        run(tmp_path)
-    with pytest.raises(UserError, match="written as .md, .tex or .json"):
-        run(tmp_path, "--output", "x.png")

@@ -103,13 +103,14 @@ def test_rows_of_several_files_are_named_by_file_and_line(
         (tmp_path / name).write_text(f"only in {name[0] * 3}\n\nThe same line\n")
     files = [tmp_path / "a.txt", tmp_path / "b.txt"]
     shown = run("similar", tiny_bert, *files, "--pooling", "mean", "--threshold", 0.9999)
-    assert ["a.txt:3", "keep"] in [re.findall(r"[\w.:]+", line)[:2] for line in shown.splitlines()]
-    assert ["b.txt:3", "remove"] in [
-        re.findall(r"[\w.:]+", line)[:2] for line in shown.splitlines()
-    ]
+    rows = [re.findall(r"[\w.:]+", line)[:2] for line in shown.splitlines()]
+    assert ["a.txt:3", "keep"] in rows
+    assert ["b.txt:3", "remove"] in rows
 
 
-def test_the_table_says_what_each_threshold_would_give(tiny_bert: Path, corpus: Path) -> None:
+def test_the_table_shows_what_each_threshold_would_give(
+    tiny_bert: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shown = run("similar", tiny_bert, corpus, "--pooling", "mean", "--threshold", 0.9999)
     (chosen,) = [line for line in shown.splitlines() if "> 0.9999" in line]
     assert [cell.strip() for cell in chosen.strip("│ ").split("│")][1:] == [
@@ -117,11 +118,6 @@ def test_the_table_says_what_each_threshold_would_give(tiny_bert: Path, corpus: 
     ]  # fmt: skip
     assert "0.95" in shown
     assert "The largest group" not in shown
-
-
-def test_a_threshold_below_which_all_is_alike_is_said_to_be_one(
-    tiny_bert: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr("clusterns.explorer.duplicates.LARGE_GROUP", 20)
     shown = run(
         "similar", tiny_bert, corpus, "--pooling", "mean", "--threshold", -1, "--no-same-words"
@@ -149,24 +145,3 @@ def test_topics_are_written_and_new_text_is_assigned(
         "--sentences", sentences)  # fmt: skip
     with sentences.open(encoding="utf-8", newline="") as file:
         assert [row["topic"] for row in csv.DictReader(file)] == [row["topic"] for row in rows[3:6]]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["similar", "minibert", "nowhere.txt"], "nowhere.txt"),
-        (["similar", "minibert", "corpus.txt", "--pairs", "x.xlsx"], "--pairs x.xlsx: name a .csv"),
-        (["topics", "minibert", "corpus.txt", "--output", "x.txt"], "--output x.txt: name a .csv"),
-        (["topics", "minibert", "corpus.txt", "--assign", "gone.txt"], "gone.txt"),
-        (["explore", "minibert", "--pooling", "mean", "--against", "base"], "no run folder"),
-        (["explore", "minibert", "--pooling", "mean"], "no finished run"),
-        (["report", "."], "holds no run"),
-        (["report", "a", "b"], "holds no run"),
-    ],
-)
-def test_what_a_user_can_mend_is_one_sentence(
-    arguments: list[str], message: str, corpus: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(corpus.parent)
-    with pytest.raises(UserError, match=message):
-        run(*arguments)

@@ -13,8 +13,7 @@ from tests.helpers.commands import run_cli
 
 
 def test_inspect_shows_tokens_template_cut_and_pooled_position(
-    tiny_bert: Path,
-    tmp_path: Path,
+    tiny_bert: Path, tmp_path: Path
 ) -> None:
     prompt_encoder(str(tiny_bert), "bert").save_pretrained(str(tmp_path / "model"))
     code, out, err = run_cli("inspect", tmp_path / "model", "a [bold] town " * 30)

@@ -1,16 +1,15 @@
-"""Push to a stand-in for the Hub: a small server that speaks the part of its API that an upload needs."""
+"""Push to a stand-in for the Hub, which keeps the uploaded files in a folder."""
 
 from __future__ import annotations
 
-import base64
-import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import shutil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
-import huggingface_hub
 import pytest
+from huggingface_hub import HfApi
+from huggingface_hub.errors import HfHubHTTPError
 from sentence_transformers import SentenceTransformer
 
 from clusterns import push
@@ -18,120 +17,63 @@ from clusterns.errors import UserError
 from tests.helpers.commands import run_cli
 
 
-class Hub(ThreadingHTTPServer):
-    """Keeps the files of each repository."""
+class Hub:
+    """Repositories by name; ``refuses`` is the error that every request meets."""
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Requests)
-        self.url = f"http://127.0.0.1:{self.server_port}"
-        self.files: dict[str, dict[str, bytes]] = {}
-        self.created: dict[str, dict[str, object]] = {}
-        self.tokens: set[str | None] = set()
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.private, self.refuses = folder, None, None
+
+    def create_repo(self, repo_id: str, private: bool | None, exist_ok: bool, **_: Any) -> Any:
+        if self.refuses is not None:
+            raise self.refuses
+        if (self.folder / repo_id).exists() and not exist_ok:
+            raise refusal(409)
+        self.private = private
+        return SimpleNamespace(repo_id=repo_id)
+
+    def upload_folder(self, repo_id: str, folder_path: str, **_: Any) -> Any:
+        shutil.copytree(folder_path, self.folder / repo_id, dirs_exist_ok=True)
+        return SimpleNamespace(commit_url=f"https://hub/{repo_id}/commit/1")
 
 
-class Requests(BaseHTTPRequestHandler):
-    server: Hub
-
-    def log_message(self, *args: object) -> None:
-        pass
-
-    def answer(self, status: int, values: object) -> None:
-        body = json.dumps(values).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    def do_GET(self) -> None:
-        if self.path.startswith("/api/models/"):
-            name = "/".join(self.path.split("/")[3:5])
-            self.answer(200, {"id": name, "sha": "0" * 40, "siblings": [], "private": False})
-        else:
-            self.answer(404, {"error": "Not Found"})
-
-    do_HEAD = do_GET  # noqa: N815
-
-    def do_POST(self) -> None:
-        hub, body = self.server, self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        token = self.headers.get("Authorization")
-        hub.tokens.add(token)
-        if token != "Bearer hf_test":
-            return self.answer(401, {"error": "Invalid username or password."})
-        if self.path == "/api/repos/create":
-            asked = json.loads(body)
-            name = f"{asked['organization']}/{asked['name']}"
-            status = 409 if name in hub.files else 200
-            hub.files.setdefault(name, {})
-            hub.created.setdefault(name, asked)
-            return self.answer(status, {"url": f"{hub.url}/{name}", "error": "exists"})
-        if self.path == "/api/validate-yaml":
-            return self.answer(200, {"errors": [], "warnings": []})
-        name, _, action = self.path.removeprefix("/api/models/").rpartition("/")[0].rpartition("/")
-        if action == "preupload":
-            files = json.loads(body)["files"]
-            modes = [
-                {"path": f["path"], "uploadMode": "regular", "shouldIgnore": False} for f in files
-            ]
-            return self.answer(200, {"files": modes})
-        assert action == "commit", self.path
-        for line in map(json.loads, body.splitlines()):
-            if line["key"] == "file":
-                value = line["value"]
-                hub.files[name][value["path"]] = base64.b64decode(value["content"])
-        sha = "1" * 40
-        commit = f"{hub.url}/{name}/commit/{sha}"
-        return self.answer(200, {"success": True, "commitOid": sha, "commitUrl": commit})
+def refusal(status: int) -> HfHubHTTPError:
+    response: Any = SimpleNamespace(status_code=status, headers={}, request=None)
+    return HfHubHTTPError(f"{status} of the Hub", response=response)
 
 
 @pytest.fixture
-def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
-    server = Hub()
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", server.url)
-    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setenv("HF_TOKEN", "hf_test")
-    yield server
-    server.shutdown()
-    server.server_close()
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hub:
+    hub = Hub(tmp_path / "hub")
+    monkeypatch.setattr(HfApi, "create_repo", lambda self, **given: hub.create_repo(**given))
+    monkeypatch.setattr(HfApi, "upload_folder", lambda self, **given: hub.upload_folder(**given))
+    return hub
 
 
-def test_a_pushed_run_opens_and_its_card_names_it(hub: Hub, tiny_run: Path, tmp_path: Path) -> None:
+def test_a_pushed_run_opens_and_its_card_names_it(hub: Hub, tiny_run: Path) -> None:
     url = push(tiny_run, "owner/name", private=True, quiet=True)
-    assert url == f"{hub.url}/owner/name/commit/{'1' * 40}"
-    created = hub.created["owner/name"]  # older clients say private: true
-    assert created.get("visibility", created.get("private")) in ("private", True)
-    for path, content in hub.files["owner/name"].items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_bytes(content)
-    text = "a river in the town"
+    assert (url, hub.private) == ("https://hub/owner/name/commit/1", True)
+    pushed, text = hub.folder / "owner" / "name", "a river in the town"
     local = SentenceTransformer(str(tiny_run / "model")).encode(text)
-    assert (SentenceTransformer(str(tmp_path)).encode(text) == local).all()
-    card = (tmp_path / "README.md").read_text("utf-8")
+    assert (SentenceTransformer(str(pushed)).encode(text) == local).all()
+    card = (pushed / "README.md").read_text("utf-8")
     assert 'SentenceTransformer("owner/name")' in card
     assert str(tiny_run) not in card
-
     with pytest.raises(UserError, match="owner/name already exists. Add --overwrite"):
         push(tiny_run, "owner/name", quiet=True)
     done = run_cli("push", tiny_run, "owner/name", "--overwrite")
-    assert done.code == 0
-    assert f"{hub.url}/owner/name/commit/" in done.out
+    assert (done.code, "https://hub/owner/name/commit/1" in done.out) == (0, True)
 
 
-def test_what_cannot_be_pushed_is_refused(
-    hub: Hub, tiny_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_cannot_be_pushed_is_refused(hub: Hub, tiny_run: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="name is not a name on the Hub"):
         push(tiny_run, "name")
     with pytest.raises(UserError, match="is not a run folder"):
         push(tmp_path / "nothing", "owner/name")
-    monkeypatch.setenv("HF_TOKEN", "hf_of_somebody_else")
-    with pytest.raises(
-        UserError, match="the Hub refused owner/name: .* Log in with `hf auth login`"
+    for error, message in (
+        (refusal(401), "the Hub refused owner/name: .* Log in with `hf auth login`"),
+        (ConnectionError("no route"), "cannot upload .*: no route"),
     ):
-        push(tiny_run, "owner/name", quiet=True)
-    assert hub.files == {}
-    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "http://127.0.0.1:9")
-    with pytest.raises(UserError, match="cannot upload|the Hub refused"):
-        push(tiny_run, "owner/name", quiet=True)
+        hub.refuses = error
+        with pytest.raises(UserError, match=message):
+            push(tiny_run, "owner/name", quiet=True)
+    assert not hub.folder.exists()

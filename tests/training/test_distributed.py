@@ -20,11 +20,11 @@ import pytest
 from safetensors.numpy import load_file
 
 from clusterns.cli import main
-from clusterns.locks import locked
 from clusterns.training.checkpoints import last_checkpoint
 from clusterns.training.folder import read_metrics
 from tests.helpers.two_processes import join, start_two
 
+Capture = pytest.CaptureFixture[str]
 TOPICS = [
     "song guitar opera chorus violin melody concert rhythm".split(),
     "planet orbit comet telescope galaxy rocket moon crater".split(),
@@ -63,28 +63,22 @@ def call(arguments: list[str], folder: Path) -> int:
     return 0
 
 
-def stop_when(
-    ready: Callable[[], bool], launch: list[str], arguments: list[str], number: int, folder: Path
-) -> str:
-    """Launch two processes, send ``number`` once they are ready; gives what they said."""
+def launch(
+    launcher: list[str], arguments: list[str], folder: Path, ready: Callable[[], bool]
+) -> subprocess.Popen[bytes]:
+    """Launch two processes, and wait until they are ready; their errors go to ``errors.txt``."""
     with (folder / "errors.txt").open("w") as errors:
-        launcher = subprocess.Popen(
-            [*launch, "-m", "clusterns", *arguments],
+        started = subprocess.Popen(
+            [*launcher, "-m", "clusterns", *arguments],
             stderr=errors,
             env={**os.environ, "OMP_NUM_THREADS": "1", "CLUSTERNS_CACHE": str(folder / "cache")},
         )  # fmt: skip
     deadline = time.monotonic() + 300
     while not ready():
-        assert launcher.poll() is None, (folder / "errors.txt").read_text()
+        assert started.poll() is None, (folder / "errors.txt").read_text()
         assert time.monotonic() < deadline
         time.sleep(0.002)
-    if number == signal.SIGKILL:
-        for child in psutil.Process(launcher.pid).children(recursive=True):
-            child.kill()
-        launcher.kill()
-    launcher.send_signal(number)
-    launcher.wait(timeout=120)
-    return (folder / "errors.txt").read_text()
+    return started
 
 
 def metrics(run: Path) -> list[dict[str, float]]:
@@ -127,16 +121,34 @@ def assert_equal_runs(run: Path, one: Path) -> None:
     assert a == b
 
 
+@pytest.mark.slow
 def test_killed_on_two_interrupted_on_two_and_finished_on_one(
-    one: Path, folder: Path, tiny_bert: Path
+    one: Path, folder: Path, tiny_bert: Path, capfd: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     two = folder / "two"
-    arguments = train(folder, tiny_bert, two)
+    resume = ["train", "--output", str(two), "--resume"]
 
     def has_checkpoint() -> bool:
         return last_checkpoint(two / "checkpoints") is not None
 
-    stop_when(has_checkpoint, TORCHRUN, arguments, signal.SIGKILL, folder)
+    launcher = launch(TORCHRUN, train(folder, tiny_bert, two), folder, has_checkpoint)
+    workers = psutil.Process(launcher.pid).children(recursive=True)
+    try:
+        for worker in workers:
+            worker.suspend()
+        launcher.kill()
+        launcher.wait()
+        # A killed launcher leaves the run to its workers, which keep the lock as long as they live.
+        (holder,) = (each.pid for each in workers if each.environ().get("RANK") == "0")
+        with monkeypatch.context() as patch:
+            patch.setattr("clusterns.locks.WAIT", 0.0)
+            assert call(resume, folder) == 2
+        expected = f"in use by process {holder} on {socket.gethostname()}"
+        assert expected in capfd.readouterr().err
+    finally:
+        for worker in workers:
+            worker.kill()
+        psutil.wait_procs(workers, timeout=60)
     assert not (two / "results.json").exists()
 
     # As the resumed run does, so that a line beyond is its own.
@@ -146,13 +158,14 @@ def test_killed_on_two_interrupted_on_two_and_finished_on_one(
     def went_on() -> bool:
         return metrics(two)[-1]["step"] > 10
 
-    resume = ["train", "--output", str(two), "--resume"]
-    said = stop_when(went_on, ACCELERATE, resume, signal.SIGINT, folder)
+    launcher = launch(ACCELERATE, resume, folder, went_on)
+    launcher.send_signal(signal.SIGINT)
+    launcher.wait(timeout=120)
+    said = (folder / "errors.txt").read_text()
     assert said.count("Resuming from checkpoint-10.") == 1
-    assert said.count("Stopped: stopped at step ") == 1
     assert "KeyboardInterrupt" not in said
     saved = max(int(path.name[11:]) for path in (two / "checkpoints").glob("checkpoint-*"))
-    assert f"stopped at step {saved}, which is saved" in said
+    assert said.count(f"Stopped at step {saved}, which is saved. Resume with: clusterns train") == 1
     states = {path.name for path in (two / "checkpoints" / f"checkpoint-{saved}").glob("rng*")}
     assert states == {"rng_state_0.pth", "rng_state_1.pth"}
     assert not (two / "results.json").exists()
@@ -198,55 +211,9 @@ def test_begun_on_one_and_finished_on_two_and_what_two_refuse(
     for rank in (0, 1):
         assert json.loads((folder / f"codes-{rank}.json").read_text()) == [2, 2, 2, 0]
     said = (folder / "errors-0.txt").read_text()
-    assert "error: batch_size = 15 cannot be shared by 2 processes." in said
+    assert "error: batch_size = 15 cannot be split over 2 processes." in said
     assert "error: --resume: seed = 1 differs from the run" in said
     assert "error: --resume: there is no run in" in said
     assert "Traceback" not in said + (folder / "errors-1.txt").read_text()
     assert not (folder / "odd").exists()
     assert_equal_runs(killed, one)
-
-
-def first_of(workers: list[psutil.Process]) -> int:
-    (rank_0,) = [worker.pid for worker in workers if worker.environ().get("RANK") == "0"]
-    return rank_0
-
-
-def test_a_killed_launcher_leaves_the_run_to_its_workers(
-    folder: Path,
-    tiny_bert: Path,
-    capfd: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    output = folder / "left_behind"
-    endless = train(folder, tiny_bert, output, max_steps=10**6, eval_steps=10**6)
-    launcher = subprocess.Popen(
-        [*TORCHRUN, "-m", "clusterns", *endless],
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "CLUSTERNS_CACHE": str(folder / "cache")},
-    )
-    workers: list[psutil.Process] = []
-    try:
-        deadline = time.monotonic() + 300
-        while not (output / "metrics.jsonl").exists():
-            assert launcher.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        workers = psutil.Process(launcher.pid).children(recursive=True)
-        launcher.kill()
-        launcher.wait()
-        holder = first_of(workers)
-
-        monkeypatch.setattr("clusterns.locks.WAIT", 0.0)
-        assert call(["train", "--output", str(output), "--resume"], folder) == 2
-        said = capfd.readouterr().err
-        assert f"in use by process {holder} on {socket.gethostname()}" in said
-        assert (output / "run.json").exists()
-    finally:
-        if launcher.poll() is None:
-            workers = psutil.Process(launcher.pid).children(recursive=True)
-            launcher.kill()
-        for worker in workers:
-            worker.send_signal(signal.SIGKILL)
-        psutil.wait_procs(workers, timeout=60)
-    with locked(output, wait=10):  # the dead keep nothing
-        pass

@@ -29,10 +29,8 @@ SMALL = {"mini_batch_size": 3}
 CACHED = {**SMALL, "gradient_cache": True}
 SETTINGS: dict[str, dict[str, Any]] = {
     "mean": {"pooling": "mean", "false_negatives": "mask"},
-    "cls and its head": {"pooling": "cls", **SMALL},
-    "gradient cache": {"pooling": "cls", **CACHED},
     "template": {"template": "bert", **CACHED},
-    "queue": {"pooling": "cls", "parts": ["queue"], **SMALL},
+    "queue, cls and its head": {"pooling": "cls", "parts": ["queue"], **SMALL},
     "corpus": {"pooling": "mean", "initialization": "corpus", "initialization_sample": 100},
     "masked LM": {"pooling": "cls", "masked_lm_weight": 0.5},
     "masked LM with gradient cache": {"pooling": "cls", "masked_lm_weight": 0.5, **CACHED},

@@ -171,12 +171,6 @@ def test_a_step_that_does_not_fit_is_refused_on_a_cpu_with_the_remedy_and_else_a
             assert " ".join(said.split()) == (f"Warning: {expected}" if expected else "")
 
 
-def test_a_run_may_go_on_without_the_check(tiny_bert: Path, tmp_path: Path) -> None:
-    folder = RunFolder(tmp_path / "run")
-    folder.create(recipe(tiny_bert), {"fingerprint": "f"})
-    folder.check_same(recipe(tiny_bert, check_memory=False), "f")
-
-
 def test_a_run_that_does_not_fit_writes_nothing(
     tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,11 +196,8 @@ def test_memory_that_runs_out_is_one_clear_sentence(error: RuntimeError, tiny_be
             memory.memory_errors(recipe(tiny_bert, **changes)),
         ):
             raise error
-
-
-def test_other_errors_stay_what_they_are(tiny_bert: Path) -> None:
     with pytest.raises(RuntimeError, match="shapes"), memory.memory_errors(recipe(tiny_bert)):
-        raise RuntimeError("shapes do not match")
+        raise RuntimeError("shapes do not match")  # other errors stay what they are
 
 
 @pytest.fixture
@@ -217,31 +208,33 @@ def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def limit(folder: Path, names: tuple[str, str], most: str, used: int, stat: str) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / names[0]).write_text(f"{most}\n")
-    (folder / names[1]).write_text(f"{used}\n")
-    (folder / "memory.stat").write_text(stat)
+V1, V2 = ("memory.limit_in_bytes", "memory.usage_in_bytes"), ("memory.max", "memory.current")
 
 
+@pytest.mark.parametrize(
+    ("lines", "limits", "free"),
+    [
+        ("0::/job/step\n", {
+            "job/step": (V2, "max", 500, "inactive_file 0"),
+            "job": (V2, "9000", 6000, "anon 5000\ninactive_file 700\nactive_file 300"),
+        }, 4000),
+        ("5:devices:/x\n4:memory:/x\n0::/\n", {
+            "memory/x": (V1, "9000", 6000, "inactive_file 1\ntotal_inactive_file 50"),
+        }, 3050),
+    ],
+    ids=["today", "the older layout"],
+)  # fmt: skip
 def test_free_memory_minds_the_limit_of_a_container(
-    groups: Path, monkeypatch: pytest.MonkeyPatch
+    lines: str, limits: dict[str, Any], free: int, groups: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = ("memory.max", "memory.current")
-    (groups / "cgroup").write_text("0::/job/step\n")
-    limit(groups / "job" / "step", names, "max", 500, "inactive_file 0\n")
-    limit(groups / "job", names, "9000", 6000, "anon 5000\ninactive_file 700\nactive_file 300\n")
-    assert memory.free_bytes(CPU) == 4000
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
-    assert memory.free_bytes(CPU) == 1000
-
-
-def test_free_memory_reads_the_older_layout_too(groups: Path) -> None:
-    (groups / "cgroup").write_text("5:devices:/x\n4:memory:/x\n0::/\n")
-    names = ("memory.limit_in_bytes", "memory.usage_in_bytes")
-    stat = "inactive_file 1\ntotal_inactive_file 50\ntotal_active_file 0\n"
-    limit(groups / "memory" / "x", names, "9000", 6000, stat)
-    assert memory.free_bytes(CPU) == 3050
+    (groups / "cgroup").write_text(lines)
+    for group, (names, most, used, stat) in limits.items():
+        (groups / group).mkdir(parents=True, exist_ok=True)
+        for name, text in zip((*names, "memory.stat"), (most, used, stat), strict=True):
+            (groups / group / name).write_text(f"{text}\n")
+    assert memory.free_bytes(CPU) == free
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    assert memory.free_bytes(CPU) == free // 2
 
 
 def test_without_a_limit_the_machines_memory_counts(groups: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from pathlib import Path
 from typing import Any
 
@@ -30,52 +29,6 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "_METHODS", dict(registry._METHODS))
     monkeypatch.setattr(registry, "_PARTS", dict(registry._PARTS))
     registry.recipe_class.cache_clear()
-
-
-def test_esimcse_trains_with_its_queue_in_the_checkpoint(tiny_bert: Path, tmp_path: Path) -> None:
-    chosen = small_recipe(tiny_bert, method="esimcse", masked_lm_weight=0.1)
-    folder = RunFolder(tmp_path / "run")
-    rows = Dataset.from_dict({"text": short_texts(60)})
-    result = train(chosen, rows, Scripted([0.1, 0.2, 0.3]), folder, quiet=True)
-    assert result.best_step == 4
-    state = load_file(folder.checkpoints / "checkpoint-4" / "loss.safetensors")
-    assert state["parts.MomentumQueue.vectors"].shape == (20, 32)
-    assert state["parts.MomentumQueue._extra_state"].tolist() == [20]
-    assert any(key.startswith("parts.MomentumQueue.encoder.0.") for key in state)
-    assert any(key.startswith("parts.MomentumQueue.encoder.2.") for key in state)  # its head
-    # The library replaces a loss's child called model: this one is a slower copy, and stays one.
-    trained = load_file(folder.checkpoints / "checkpoint-4" / "model.safetensors")
-    start = build_model(chosen)[0].model.state_dict()
-    key = "encoder.layer.0.output.dense.weight"
-    slow = state[f"parts.MomentumQueue.encoder.0.model.{key}"]
-    moved, followed = (trained[key] - start[key]).norm(), (slow - start[key]).norm()
-    assert 0 < followed < 0.1 * moved
-    lines = [line for line in read_metrics(folder.metrics_file) if "loss" in line]
-    assert [line.get("queue_length") for line in lines] == [8, 16, 20, 20]
-    opened = SentenceTransformer(str(folder.model))
-    assert [type(module).__name__ for module in opened] == ["Transformer", "Pooling"]
-    assert "ESimCSE" in (folder.model / "README.md").read_text("utf-8")
-
-
-def test_the_momentum_encoder_embeds_the_anchors_through_the_head(tiny_bert: Path) -> None:
-    chosen = small_recipe(tiny_bert, method="esimcse")
-    model = build_model(chosen)
-    loss = build_loss(chosen, model, short_texts(8))
-    model.train()
-    batch = build_collator(chosen, model)([{"text": text} for text in short_texts(8)])
-    columns = [
-        {key.removeprefix(view): value for key, value in batch.items() if key.startswith(view)}
-        for view in ("anchor_", "positive_")
-    ]
-    (queue,) = loss.parts.values()
-    before = model(dict(columns[0]))["sentence_embedding"]
-    assert before.abs().max() <= 1  # of a tanh
-    loss(columns).backward()
-    found = queue.queue()
-    assert found.abs().max() <= 1
-    raw = SentenceTransformer(modules=list(model)[:2])
-    assert not torch.allclose(found, raw.encode(short_texts(8), convert_to_tensor=True), atol=1e-3)
-    assert all(p.grad is None for p in queue.encoder.parameters())
 
 
 @pytest.mark.parametrize("changes", [{}, {"pooling": "auto", "template": "bert"}], ids=str)
@@ -172,31 +125,6 @@ def test_rows_of_two_texts(tiny_bert: Path, tmp_path: Path) -> None:
     assert result.steps == 4
     lines = [line for line in read_metrics(folder.metrics_file) if "positive_similarity" in line]
     assert lines[0]["positive_similarity"] < 0.99  # not the same sentence
-
-
-def test_a_method_that_makes_its_model_without_training(
-    known: None, tiny_bert: Path, tmp_path: Path
-) -> None:
-    @registry.method
-    class Shifted(Method):
-        """Not trained."""
-
-        name, title, paper = "shifted", "Shifted", "nobody"
-        trains = False
-
-        def make(self, context: Context) -> SentenceTransformer:
-            assert len(context.texts) == 5  # fewer than a batch
-            made = copy.deepcopy(context.model)
-            with torch.no_grad():
-                next(made.parameters()).add_(1)
-            return made
-
-    rows = Dataset.from_dict({"text": short_texts(5)})
-    folder = RunFolder(tmp_path / "run")
-    result = train(small_recipe(tiny_bert, method="shifted"), rows, Scripted([0.1, 0.7]), folder)
-    assert (result.base_score, result.best_score, result.steps) == (0.1, 0.7, 0)
-    assert folder.is_finished
-    assert SentenceTransformer(str(folder.model)).encode(["a song"]).shape == (1, 32)
 
 
 def test_corpus_vectors_are_those_that_training_sees(tiny_bert: Path) -> None:

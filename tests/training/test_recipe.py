@@ -69,14 +69,10 @@ def test_bad_settings_name_key_value_and_range(pairs: list[str], message: str) -
 
 
 def test_changes_win_and_numbers_are_read_as_people_write_them() -> None:
-    recipe = load_recipe(
-        "default", parse(["learning_rate=3e-5", "max_steps=7", "report_to=[wandb]"])
-    )
+    changes = parse(["learning_rate=3e-5", "max_steps=7", "report_to=[wandb]"])
+    recipe = load_recipe("default", changes)
     assert (recipe.learning_rate, recipe.max_steps, recipe.report_to) == (3e-5, 7, ("wandb",))
-
-
-def test_a_start_step_replaces_the_recipes_sigma() -> None:
-    recipe = load_recipe("default", {"start_step": 5})
+    recipe = load_recipe("default", {"start_step": 5})  # which replaces sigma
     assert recipe.start_step == 5
     assert "sigma" not in recipe.to_yaml()
 

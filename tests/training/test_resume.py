@@ -29,8 +29,8 @@ def command(corpus: Path, base: Path, output: Path) -> list[str]:
     Each step is logged: the mean over several steps starts anew with a resume.
     """
     settings = {
-        "batch_size": 16, "clusters": 4, "start_step": 7, "positives": "crop", "pooling": "cls",
-        "masked_lm_weight": 0.1, "max_steps": 40, "epochs": 9, "eval_steps": 6, "patience": 30,
+        "batch_size": 16, "clusters": 4, "start_step": 3, "positives": "crop", "pooling": "cls",
+        "masked_lm_weight": 0.1, "max_steps": 24, "epochs": 9, "eval_steps": 4, "patience": 30,
         "log_steps": 1, "learning_rate": 1e-3, "heldout": 20,
     }  # fmt: skip
     pairs = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
@@ -66,11 +66,11 @@ def test_killed_twice_and_resumed_equals_never_killed(
 
     process = start_cli(*command(corpus, tiny_bert, killed))
     # The folder appears while its files are still being written.
-    kill_when(process, killed / "checkpoints" / "checkpoint-18", signal.SIGKILL)
+    kill_when(process, killed / "checkpoints" / "checkpoint-8", signal.SIGKILL)
     assert not (killed / "results.json").exists()
     resume = [*command(corpus, tiny_bert, killed), "--resume"]
     process = start_cli(*resume, err=tmp_path / "errors.txt")
-    kill_when(process, killed / "checkpoints" / "checkpoint-30", signal.SIGINT)
+    kill_when(process, killed / "checkpoints" / "checkpoint-16", signal.SIGINT)
     assert process.returncode == 130
     assert "--resume" in (tmp_path / "errors.txt").read_text()
     assert run_cli("train", "--output", killed, "--resume").code == 0
@@ -80,13 +80,13 @@ def test_killed_twice_and_resumed_equals_never_killed(
     shutil.rmtree(killed / "model")
     assert run_cli(*resume).code == 0
 
-    for name in ("model/model.safetensors", "checkpoints/checkpoint-40/loss.safetensors"):
+    for name in ("model/model.safetensors", "checkpoints/checkpoint-24/loss.safetensors"):
         a, b = load_file(whole / name), load_file(killed / name)
         assert a.keys() == b.keys()
         for key in a:
             assert a[key].tobytes() == b[key].tobytes(), f"{name}: {key}"
     assert (whole / "results.json").read_text() == (killed / "results.json").read_text()
-    assert json.loads((whole / "results.json").read_text())["clustering_started_at"] == 7
+    assert json.loads((whole / "results.json").read_text())["clustering_started_at"] == 3
 
     def metrics(run: Path) -> list[dict[str, float]]:
         lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tracemalloc
 from collections.abc import Sized
-from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -31,24 +29,6 @@ def test_the_order_is_the_library_s_epoch_after_epoch(rows: int) -> None:
         theirs.set_epoch(epoch)
         assert list(ours) == list(theirs)
     assert len(ours) == rows
-
-
-def test_an_epoch_begun_and_left_is_begun_anew() -> None:
-    sampler = BlockwiseSampler(range(100), data_seed=SEED)
-    assert list(islice(sampler, 10)) == list(sampler)[:10]
-
-
-def test_only_one_block_is_made_into_python_numbers() -> None:
-    sampler = BlockwiseSampler(range(20 * BLOCK), data_seed=SEED)
-    tracemalloc.start()
-    try:
-        # Not the last block: numbers of one block are gone when the next one is made.
-        for _ in islice(sampler, 10 * BLOCK):
-            pass
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 3 * 40 * BLOCK
 
 
 def loader(rows: Sized, processes: int, index: int) -> DataLoaderShard:

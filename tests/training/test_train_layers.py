@@ -17,29 +17,11 @@ SCORES = [0.1, 0.2, 0.3]
 SMALL = {"method": "simcse", "pooling": "auto", "max_steps": 4}
 
 
-def test_the_frozen_part_stays_and_the_model_is_a_plain_one(tiny_bert: Path, run: RunIt) -> None:
-    _, folder = run(SCORES, train_layers=1, **SMALL)
-    trained = load_file(folder.checkpoints / "checkpoint-4" / "model.safetensors")
-    start = load_base(str(tiny_bert))[0].model.state_dict()
-    moved = {key for key in trained if not torch.equal(trained[key], start[key])}
-    moved -= {key for key in moved if key.startswith("pooler.")}  # the base has none: drawn anew
-    assert moved
-    assert all(key.startswith("encoder.layer.1.") for key in moved)
-    opened = SentenceTransformer(str(folder.model))
-    assert [type(module).__name__ for module in opened] == ["Transformer", "Pooling"]
-    assert all(p.requires_grad for p in opened.parameters())
-    assert opened[0].model.config.hidden_dropout_prob == 0.1
-
-
 def test_gradient_caching_gives_the_same_weights(run: RunIt) -> None:
     weights = []
-    for name, changes in {
-        "plain": {},
-        "cached": {"gradient_cache": True, "mini_batch_size": 3},
-    }.items():
-        _, folder = run(
-            SCORES, name=name, train_layers=1, positives="crop", dropout=0, **SMALL, **changes
-        )  # fmt: skip
+    for name, cached in (("plain", {}), ("cached", {"gradient_cache": True, "mini_batch_size": 3})):
+        changes = {**SMALL, "train_layers": 1, "positives": "crop", "dropout": 0, **cached}
+        _, folder = run(SCORES, name=name, **changes)
         weights.append(load_file(folder.checkpoints / "checkpoint-4" / "model.safetensors"))
     for key, value in weights[0].items():
         # A bias of the keys changes no attention: its gradient is rounding, which Adam makes large.
@@ -56,7 +38,7 @@ def test_more_layers_than_there_are_is_refused_before_anything_is_written(
 
 
 @pytest.mark.parametrize("scores", [SCORES, [0.3, 0.2, 0.1]], ids=["trained", "the base"])
-def test_truncation_and_prompts_of_the_base_survive(
+def test_frozen_layers_truncation_and_prompts_of_the_base_survive(
     tiny_bert: Path, run: RunIt, tmp_path: Path, scores: list[float]
 ) -> None:
     base = load_base(str(tiny_bert))
@@ -64,10 +46,17 @@ def test_truncation_and_prompts_of_the_base_survive(
     base.prompts = {"query": "find: ", "document": "", "plain": "a text: "}
     base.default_prompt_name = "plain"
     base.save_pretrained(str(tmp_path / "base"))
-    _, folder = run(scores, **SMALL, base=str(tmp_path / "base"))
+    _, folder = run(scores, train_layers=1, **SMALL, base=str(tmp_path / "base"))
     opened = SentenceTransformer(str(folder.model))
     assert opened.truncate_dim == 16
     assert opened.encode(["a river"]).shape == (1, 16)
     assert opened.prompts == base.prompts
     assert opened.default_prompt_name == "plain"
     assert "| `query` | `find: ` |" in (folder.model / "README.md").read_text()
+    assert [type(module).__name__ for module in opened] == ["Transformer", "Pooling"]
+    assert all(p.requires_grad for p in opened.parameters())
+    assert opened[0].model.config.hidden_dropout_prob == 0.1
+    trained, start = opened[0].model.state_dict(), base[0].model.state_dict()
+    moved = {key for key in trained if not torch.equal(trained[key], start[key])}
+    assert bool(moved) is (scores == SCORES)
+    assert all(key.startswith("encoder.layer.1.") for key in moved)
