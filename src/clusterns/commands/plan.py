@@ -22,6 +22,7 @@ from clusterns.files import read_json
 from clusterns.methods.registry import get_method
 from clusterns.training.folder import RunFolder, RunResult
 from clusterns.training.recipe import DEFAULT_RECIPE, MINIBERT_RECIPE, Recipe, load_recipe
+from clusterns.views.settings import PAIRED
 
 if TYPE_CHECKING:
     from datasets import Dataset
@@ -227,7 +228,7 @@ def _describe_base(recipe: Recipe, no_base: bool) -> None:
 
 def suggest_documents(recipe: Recipe) -> None:
     """Suggest to learn from documents, if the method can."""
-    if not get_method(recipe.method).trains or recipe.positives == "document":
+    if not get_method(recipe.method).trains or recipe.positives in PAIRED:
         return
     try:  # some methods refuse it
         type(recipe).model_validate({**recipe.model_dump(), "positives": "document"})

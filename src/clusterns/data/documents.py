@@ -94,19 +94,22 @@ def pair_adjacent(documents: Rows) -> tuple[Rows, Rows]:
     return order[first], order[first + has_partner]
 
 
-def document_pairs(dataset: Dataset) -> Dataset:
+def document_pairs(dataset: Dataset, positives: str = "document") -> Dataset:
     """Turn rows with ``text`` and ``document`` into rows with ``anchor`` and ``positive``.
 
-    Only row numbers are held in memory; the texts are read when a row is used.
+    Only row numbers are held in memory; the texts are read when a row is used. With
+    ``positives="next"``, a text without documents counts as one.
     """
     documents = documents_of(dataset)
     if documents is None:
-        raise UserError(NO_DOCUMENTS_TO_PAIR)
+        if positives == "document":
+            raise UserError(NO_DOCUMENTS_TO_PAIR)
+        documents = np.zeros(len(dataset), np.int64)
     rows, partners = pair_adjacent(documents)
     if (rows == partners).all():
         raise UserError(
-            "positives = document pairs sentences of the same document, but every document of this text "
-            "has one sentence. Set positives=crop."
+            f"positives = {positives} pairs sentences of the same document, but every document of this "
+            "text has one sentence. Set positives=crop."
         )
     pairs = Dataset.from_dict({"anchor": rows, "positive": partners})
     return pairs.with_transform(partial(_read, dataset["text"]))

@@ -11,6 +11,7 @@ from clusterns.errors import UserError
 from clusterns.methods.method import Context, Method
 from clusterns.methods.recipe import PartSettings, Recipe
 from clusterns.methods.registry import method, part
+from clusterns.views.settings import PAIRED
 from clusterns.views.view import View
 
 if TYPE_CHECKING:
@@ -57,8 +58,10 @@ class GuideSettings(PartSettings):
 
     def check(self, recipe: Recipe) -> None:
         """A row must be one sentence: of two, the guide would compare the anchors only."""
-        if recipe.positives == "document":
-            raise ValueError("positives = document does not go with a guide of whole sentences.")
+        if recipe.positives in PAIRED:
+            raise ValueError(
+                f"positives = {recipe.positives} does not go with a guide of whole sentences."
+            )
 
     def make_part(self, context: Context) -> Guide:
         """Make the part; the guide reads the last column of a batch, whole sentences in its own tokens."""

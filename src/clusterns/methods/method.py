@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from clusterns.methods.recipe import Recipe
 from clusterns.settings import Settings
-from clusterns.views.settings import CROPPED
+from clusterns.views.settings import CROPPED, PAIRED
 from clusterns.views.view import Crop, Repetition, View
 
 if TYPE_CHECKING:
@@ -83,9 +83,9 @@ class Method:
             positive = View(tokens=tokens, templates=positive.templates)
         return anchor, positive
 
-    def views_are_the_same(self, views: Sequence[View]) -> bool:
+    def views_are_the_same(self, recipe: Recipe, views: Sequence[View]) -> bool:
         """Whether anchor and positive differ by their dropout masks only."""
-        return len(views) > 1 and views[0] == views[1] and views[0].is_fixed
+        return views[0] == views[1] and views[0].is_fixed and recipe.positives not in PAIRED
 
     def encoder(self, recipe: Recipe, base: str) -> SentenceTransformer:
         """The base as a model, before its training modules; random weights follow the run's seed."""

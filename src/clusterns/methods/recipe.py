@@ -114,6 +114,9 @@ class ContrastiveSettings(Settings):
     """Rows that go through the encoder at once, sorted by length. Empty: 64 on a CPU, all on a GPU."""
     gradient_cache: bool = False
     """Keep the activations of one mini-batch only: large batches in little memory, but a second forward pass."""
+    sif_whitening: bool = False
+    """After training, fit token weights (SIF) and a partial whitening to the corpus, as method static does. For
+    mean pooling."""
 
 
 class Recipe(
@@ -155,6 +158,8 @@ class Recipe(
             raise ValueError(
                 f"pooling = {self.pooling} does not go with a template, whose mask is the vector."
             )
+        if self.sif_whitening and (self.template or self.pooling == "cls"):
+            raise ValueError("sif_whitening needs mean pooling: token weights change nothing else.")
         return self
 
     def unused_keys(self) -> set[str]:

@@ -172,7 +172,7 @@ def recipe_class(name: str, parts: tuple[str, ...] = ()) -> type[Recipe]:
         for kind in kinds:
             kind.of(self).check(self)
         views = chosen.views(self)
-        if chosen.trains and self.dropout == 0 and chosen.views_are_the_same(views):
+        if chosen.trains and self.dropout == 0 and chosen.views_are_the_same(self, views):
             raise ValueError("positives = dropout with dropout = 0: both views would be the same.")
         chosen.check(self)
         return self

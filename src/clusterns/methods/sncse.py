@@ -12,7 +12,7 @@ from clusterns.errors import UserError
 from clusterns.methods.method import Context, Method
 from clusterns.methods.recipe import THIRD_VIEW, PartSettings, Recipe
 from clusterns.methods.registry import method, part
-from clusterns.views.settings import CROPPED
+from clusterns.views.settings import CROPPED, PAIRED
 from clusterns.views.view import FullStop, Negation, View
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ class SoftNegativeSettings(PartSettings):
         return self
 
     def check(self, recipe: Recipe) -> None:
-        """Views must be whole sentences: the words of a crop are not those of its negation."""
-        if recipe.positives in CROPPED:
+        """Both views must be the whole sentence: the words of another are not those of its negation."""
+        if recipe.positives in (*CROPPED, *PAIRED):
             raise ValueError(
                 f"positives = {recipe.positives} does not go with soft negatives of whole sentences."
             )

@@ -105,11 +105,17 @@ def whiten(table: Table, sample: Pieces, exponent: float) -> Table:
     are ordered by variance, so that the first ones are the ones to keep, and the sample's vectors
     have a root-mean-square length of 1.
     """
-    vectors = table.embed(sample).astype(np.float64)
-    mean = vectors.mean(axis=0)
+    mean, rotation = partial_whitening(table.embed(sample), exponent)
+    return Table(((table.vectors - mean) @ rotation).astype(np.float32), table.weights)
+
+
+def partial_whitening(
+    vectors: Matrix, exponent: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean (d,) and rotation (d, k): (v - mean) @ rotation whitens as :func:`whiten` says."""
+    vectors = vectors.astype(np.float64)
     variances, directions = eigh(np.cov(vectors, rowvar=False))
     order = np.flatnonzero(variances > NO_VARIANCE * variances[-1])[::-1]
     scale = variances[order] ** -exponent
     length = np.sqrt((variances[order] * scale**2).sum())
-    rotation = directions[:, order] * (scale / length)
-    return Table(((table.vectors - mean) @ rotation).astype(np.float32), table.weights)
+    return vectors.mean(axis=0), directions[:, order] * (scale / length)

@@ -45,6 +45,7 @@ from clusterns.training.processes import processes
 from clusterns.training.recipe import Recipe
 from clusterns.views.collator import PAIR, ViewCollator
 from clusterns.views.prompting import TemplatedViews
+from clusterns.views.settings import PAIRED
 from clusterns.views.template import Template
 from clusterns.views.view import View
 
@@ -100,13 +101,15 @@ def build_model(recipe: Recipe) -> SentenceTransformer:
     method = get_method(recipe.method)
     base = resolve_base(recipe.base)
     model = method.encoder(recipe, base)
+    if recipe.sif_whitening and pooling_of(model) != "mean":
+        raise UserError(f"sif_whitening needs mean pooling, which the base {base} does not have.")
     views = build_views(recipe)
     templates = _templates(recipe, views)
     if recipe.dropout is not None:
         set_dropout(model, recipe.dropout)
     if recipe.train_layers is not None:
         train_last_layers(model, recipe.train_layers)
-    if method.views_are_the_same(views) and not has_dropout(model):
+    if method.views_are_the_same(recipe, views) and not has_dropout(model):
         raise UserError(
             f"the base {base} has no dropout, so the two views of a sentence would be the same. Set "
             "dropout=0.1, or positives=crop."
@@ -257,8 +260,8 @@ def fit_once(
 
 def training_rows(recipe: Recipe, dataset: Dataset) -> Dataset:
     """The columns that the collator reads: ``text``, or two texts. Others would become model inputs."""
-    if recipe.positives == "document" and "text" in dataset.column_names:
-        return document_pairs(dataset)
+    if recipe.positives in PAIRED and "text" in dataset.column_names:
+        return document_pairs(dataset, recipe.positives)
     return dataset.select_columns([n for n in ("text", *PAIR) if n in dataset.column_names])
 
 

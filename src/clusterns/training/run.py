@@ -29,6 +29,7 @@ from clusterns.locks import locked
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.methods.registry import get_method
 from clusterns.record import make_record
+from clusterns.static.reweight import reweight
 from clusterns.training.build import (
     Setup,
     build,
@@ -209,7 +210,12 @@ class _Run:
             model = build_model(self.recipe)
         else:
             load_weights(model, self.folder.checkpoints / f"checkpoint-{step}")
-        saved = self.save(without_training_modules(model), result, loss)
+        final = without_training_modules(model)
+        if self.recipe.sif_whitening:
+            final = reweight(final, setup.texts)
+            score = float(self.evaluator(final)[self.evaluator.primary_metric])
+            result = replace(result, best_score=score)
+        saved = self.save(final, result, loss)
         # A rank measure moves in steps, and half precision validates with less exact embeddings than
         # those of the saved model. The trained model is kept in any case.
         slack = 1e-3 if self.recipe.precision == "fp32" else 0.02

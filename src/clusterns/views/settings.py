@@ -11,14 +11,16 @@ from clusterns.views.template import Template, template_pair
 
 # Positives whose views are crops.
 CROPPED = ("crop", "document")
+# Positives that come from two sentences.
+PAIRED = ("document", "next")
 
 
 class ViewSettings(Settings):
     """How a sentence becomes the two inputs of a training row."""
 
-    positives: Literal["dropout", "crop", "repetition", "document"] = "dropout"
-    """How the two views differ: by dropout masks (the paper's), crops, repeated subwords, or crops of neighboring
-    sentences of a document."""
+    positives: Literal["dropout", "crop", "repetition", "document", "next"] = "dropout"
+    """How the two views differ: by dropout masks (the paper's), crops, or repeated subwords; document: crops of
+    neighboring sentences of a document; next: a sentence and the next one, in the order of the text."""
     crop_min: float = Field(0.3, gt=0, le=1)
     """Shortest crop, as a fraction of the sentence's words."""
     repetition_rate: float = Field(0.32, ge=0, le=1)
