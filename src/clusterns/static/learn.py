@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -92,23 +91,16 @@ def learn(
         + CONTRASTS[kind].format(steps=steps, batch_size=batch_size)
     )
     if steps:
-        random = np.random.default_rng(seed)
-        chosen = np.sort(random.permutation(len(pairs[0]))[: steps * batch_size])
-        train = partial(
-            contrast,
-            tokenizer,
-            table,
-            pair_dataset(texts, pairs[0][chosen], pairs[1][chosen]),
-            steps=steps,
-            batch_size=batch_size,
-            temperature=settings.contrast_temperature,
-            learning_rate=settings.contrast_learning_rate,
-            seed=seed,
-            folder=folder,
-            quiet=quiet,
-        )
-        table = _saved(folder / "contrast.safetensors", train)
-        table = whiten(table, sample, settings.final_whitening_exponent)
+        chosen = np.random.default_rng(seed).permutation(len(pairs[0]))[: steps * batch_size]
+        rows = pair_dataset(texts, *(side[np.sort(chosen)] for side in pairs))
+        trained = _saved(
+            folder / "contrast.safetensors",
+            lambda: contrast(
+                tokenizer, table, rows, settings,
+                steps=steps, batch_size=batch_size, seed=seed, quiet=quiet,
+            ),
+        )  # fmt: skip
+        table = whiten(trained, sample, settings.final_whitening_exponent)
     return static_model(tokenizer, table)
 
 
