@@ -288,7 +288,7 @@ def test_what_clustering_says_of_itself() -> None:
     assert "stayed above sigma = 0.7" in str(part.warning())
     by_step = Clustering(ClusteringSettings(clusters=3, start_step=9), 2)
     assert "before start_step = 9" in str(by_step.warning())
-    assert part.config().items() >= {
+    assert part.settings.model_dump().items() >= {
         "clusters": 3, "momentum": 0.5, "initialization": "batch", "sigma": 0.7, "beta": 0.3,
     }.items()  # fmt: skip
     corpus = ClusterNSLoss(Vectors(2), clusters=3, corpus_vectors=lambda: torch.eye(2))

@@ -48,14 +48,7 @@ class Clustering(Part):
     counters = ("step", "started_at")
     sigma_counts_positives: ClassVar[bool] = False
     """Whether the mean that is compared with sigma includes the positive pairs."""
-    citation = """
-@inproceedings{deng2023clusterns,
-    title = "Clustering-Aware Negative Sampling for Unsupervised Sentence Representation",
-    author = "Deng, Jinghao and Wan, Fanqi and Yang, Tao and Quan, Xiaojun and Wang, Rui",
-    booktitle = "Findings of the ACL",
-    year = "2023"
-}
-"""
+    citation = "deng2023clusterns"
 
     def __init__(
         self, settings: ClusteringSettings, dimension: int, *, seed: int = 42,
@@ -260,19 +253,11 @@ class StaleNegatives(Clustering):
         return sample.to(nearest.device), nearest
 
 
-class ReleasedStaleNegatives(StaleNegatives, ReleasedClustering):
-    """The control in the arithmetic of the released code."""
-
-
 def make_clustering(settings: ClusteringSettings, dimension: int, **options: Any) -> Clustering:
     """The part for these settings: the paper's, the released code's, or the control."""
-    kinds: dict[tuple[str, bool], type[Clustering]] = {
-        ("paper", False): Clustering,
-        ("paper", True): StaleNegatives,
-        ("released", False): ReleasedClustering,
-        ("released", True): ReleasedStaleNegatives,
-    }
-    kind = kinds[settings.variant, settings.hard_negatives == "random"]
+    kind: type[Clustering] = ReleasedClustering if settings.variant == "released" else Clustering
+    if settings.hard_negatives == "random":
+        kind = StaleNegatives
     return kind(settings, dimension, **options)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from importlib.resources import files
 from typing import Any
 
 import torch
@@ -17,6 +18,8 @@ from clusterns.losses.features import MINI_BATCH, Features, sorted_by_length, st
 from clusterns.losses.functional import info_nce, mean_in_batch_similarity
 from clusterns.losses.masked_lm import MaskedLanguageModelling
 from clusterns.losses.part import Batch, Part, Penalty, Rows, combine
+
+SIMCSE = "gao2021simcse"
 
 
 class ContrastiveLoss(CachedLossMixin, nn.Module):
@@ -241,13 +244,17 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
             config["masked_lm_weight"] = self.masked_lm_weight
             config["masked_lm_probability"] = self.masked_lm.probability
         for part in self.parts.values():
-            config.update(part.config())
+            config.update(part.settings.model_dump())
         return config
 
     @property
     def citation(self) -> str:
         """BibTeX for the model card."""
-        return "".join(part.citation for part in self.parts.values()) or SIMCSE
+        known = (files("clusterns.losses") / "citations.bib").read_text("utf-8").split("\n\n")
+        cited = [part.citation for part in self.parts.values() if part.citation] or [SIMCSE]
+        return "\n".join(
+            next((entry for entry in known if f"{{{one}," in entry), one) for one in cited
+        )
 
 
 def _full_precision(device: torch.device) -> AbstractContextManager[Any]:
@@ -255,13 +262,3 @@ def _full_precision(device: torch.device) -> AbstractContextManager[Any]:
     if torch.amp.is_autocast_available(device.type):
         return torch.autocast(device.type, enabled=False)
     return nullcontext()
-
-
-SIMCSE = """
-@inproceedings{gao2021simcse,
-    title = "{SimCSE}: Simple Contrastive Learning of Sentence Embeddings",
-    author = "Gao, Tianyu and Yao, Xingcheng and Chen, Danqi",
-    booktitle = "Proceedings of EMNLP",
-    year = "2021"
-}
-"""

@@ -35,14 +35,7 @@ class NoiseNegatives(Part):
 
     settings: NoiseSettings
     counters = ("step",)
-    citation = """
-@inproceedings{zhou2022dclr,
-    title = "Debiased Contrastive Learning of Unsupervised Sentence Representations",
-    author = "Zhou, Kun and Zhang, Beichen and Zhao, Xin and Wen, Ji-Rong",
-    booktitle = "Proceedings of ACL",
-    year = "2022"
-}
-"""
+    citation = "zhou2022dclr"
 
     def __init__(
         self, settings: NoiseSettings, temperature: float = 0.05, *, seed: int = 42

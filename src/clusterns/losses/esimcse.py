@@ -35,14 +35,7 @@ class MomentumQueue(Part):
     vectors: Tensor
     """(size, d); the newest ``length`` rows at the end are filled."""
     counters = ("length",)
-    citation = """
-@inproceedings{wu2022esimcse,
-    title = "{ESimCSE}: Enhanced Sample Building Method for Contrastive Learning of Unsupervised Sentence Embedding",
-    author = "Wu, Xing and Gao, Chaochen and Zang, Liangjun and Han, Jizhong and Wang, Zhongyuan and Hu, Songlin",
-    booktitle = "Proceedings of COLING",
-    year = "2022"
-}
-"""
+    citation = "wu2022esimcse"
 
     def __init__(self, settings: QueueSettings, model: SentenceTransformer, size: int) -> None:
         super().__init__(settings)

@@ -23,14 +23,7 @@ class MixedNegatives(Part):
 
     settings: MixingSettings
 
-    citation = """
-@inproceedings{zhang2022mixcse,
-    title = "Unsupervised Sentence Representation via Contrastive Learning with Mixing Negatives",
-    author = "Zhang, Yanzhao and Zhang, Richong and Mensah, Samuel and Liu, Xudong and Mao, Yongyi",
-    booktitle = "Proceedings of AAAI",
-    year = "2022"
-}
-"""
+    citation = "zhang2022mixcse"
 
     def terms(self, batch: Batch, training: bool) -> TermsOf:
         """Mix the rows of all processes, each with the next one."""

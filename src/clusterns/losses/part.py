@@ -160,7 +160,7 @@ class Part(nn.Module):
     """Attributes that hold an integer or None and belong to the state. Unlike buffers they stay on
     the CPU, so that reading them never waits for a GPU."""
     citation: ClassVar[str] = ""
-    """BibTeX for the model card."""
+    """Key of the paper in citations.bib, or BibTeX, for the model card."""
 
     def __init__(self, settings: Settings | None = None) -> None:
         super().__init__()
@@ -204,10 +204,6 @@ class Part(nn.Module):
     def warning(self) -> str | None:
         """A sentence for the user at the end of a run in which something did not happen."""
         return None
-
-    def config(self) -> Mapping[str, Any]:
-        """Settings for the model card."""
-        return self.settings.model_dump()
 
     def get_extra_state(self) -> Tensor:
         """The counters."""

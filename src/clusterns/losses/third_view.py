@@ -14,15 +14,7 @@ THIRD = 2
 class ThirdViewNegatives(Part):
     """The third view of every sentence is a negative of every anchor, with gradient (ConPVP)."""
 
-    citation = """
-@inproceedings{zeng2022conpvp,
-    title = "Contrastive Learning with Prompt-derived Virtual Semantic Prototypes for Unsupervised
-        Sentence Embedding",
-    author = "Zeng, Jiali and Yin, Yongjing and Jiang, Yufan and Wu, Shuangzhi and Cao, Yunbo",
-    booktitle = "Findings of EMNLP",
-    year = "2022"
-}
-"""
+    citation = "zeng2022conpvp"
 
     def terms(self, batch: Batch, training: bool) -> TermsOf:
         """N extra negatives."""
@@ -37,15 +29,7 @@ class SoftNegatives(Part):
 
     settings: SoftNegativeSettings
 
-    citation = """
-@inproceedings{wang2023sncse,
-    title = "{SNCSE}: Contrastive Learning for Unsupervised Sentence Embedding with Soft Negative
-        Samples",
-    author = "Wang, Hao and Dou, Yong",
-    booktitle = "Proceedings of ICIC",
-    year = "2023"
-}
-"""
+    citation = "wang2023sncse"
 
     def terms(self, batch: Batch, training: bool) -> TermsOf:
         """One penalty per row."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from clusterns.data.split import select_texts
+from clusterns.data.split import evenly_spaced, select_texts
 from clusterns.errors import UserError
 from clusterns.methods.method import Context, Method
 from clusterns.methods.recipe import PartSettings, Recipe
@@ -66,6 +66,8 @@ class ClusteringSettings(PartSettings):
             raise ValueError(f"alpha = {self.alpha} must not be above beta = {self.beta}.")
         if self.hard_negatives == "random" and self.false_negatives != "none":
             raise ValueError("hard_negatives = random has no clusters: set false_negatives = none.")
+        if self.hard_negatives == "random" and self.variant == "released":
+            raise ValueError("hard_negatives = random is a control of the paper's variant only.")
         if self.initialization == "corpus" and self.initialization_sample < self.clusters:
             raise ValueError(
                 f"initialization_sample = {self.initialization_sample} is less than "
@@ -94,17 +96,15 @@ class ClusteringSettings(PartSettings):
         """Make the centroids, which start from the batch or from a sample of the corpus."""
         from clusterns.losses.clusterns import make_clustering
 
-        n = len(context.texts)
-        count = min(self.initialization_sample, n)
-        if self.initialization == "corpus" and count < self.clusters:
+        rows = evenly_spaced(len(context.texts), self.initialization_sample)
+        if self.initialization == "corpus" and len(rows) < self.clusters:
             raise UserError(
-                f"{count} sentences cannot start {self.clusters} clusters: lower clusters, or add text."
+                f"{len(rows)} sentences cannot start {self.clusters} clusters: lower clusters, or add "
+                "text."
             )
 
         def corpus_vectors() -> Tensor:
-            return context.embed(
-                select_texts(context.texts, (i * n // count for i in range(count)))
-            )
+            return context.embed(select_texts(context.texts, rows))
 
         return make_clustering(
             self,

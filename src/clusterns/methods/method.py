@@ -96,9 +96,6 @@ class Method:
             return prompt_encoder(base, recipe.templates[0], seed=None)
         return load_base(base, recipe.pooling, seed=None)
 
-    def fit(self, context: Context) -> None:
-        """Once per run, before training: write files to ``context.folder``."""
-
     def make(self, context: Context) -> SentenceTransformer:
         """The model of a method that does not train; ``context.model`` is scored as the base and must not
         change."""

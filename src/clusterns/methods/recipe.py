@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 import yaml
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from clusterns.data.settings import CorpusSettings
 from clusterns.encoder.settings import EncoderSettings
@@ -48,6 +48,12 @@ def renamed(value: Any, names: Mapping[str, str]) -> Any:
     return names.get(value, value) if isinstance(value, str) else value
 
 
+Names = Annotated[
+    tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)
+]
+"""A list of names; one alone needs no brackets."""
+
+
 class TrainingSettings(Settings):
     """Length, speed and validation of a run."""
 
@@ -87,18 +93,13 @@ class TrainingSettings(Settings):
     """On a CPU, refuse a step that would not fit into memory; if false, only warn."""
     workers: int = Field(0, ge=0)
     """Processes that tokenize ahead; 0 tokenizes in the training process."""
-    report_to: tuple[str, ...] = ()
+    report_to: Names = ()
     """Where to log metrics besides the run folder: tensorboard, wandb, ..."""
 
     @property
     def keeps_last_step(self) -> bool:
         """Whether the final model is that of the last step."""
         return self.checkpoint == "last" or self.dev == "none"
-
-    @field_validator("report_to", mode="before")
-    @classmethod
-    def _one_is_enough(cls, value: object) -> object:
-        return (value,) if isinstance(value, str) else value
 
 
 class ContrastiveSettings(Settings):
@@ -134,7 +135,7 @@ class Recipe(
     """What the recipe is for, in a sentence."""
     method: str = "clusterns"
     """Training method; `clusterns methods` lists them."""
-    parts: tuple[str, ...] = ()
+    parts: Names = ()
     """Parts to add to those of the method: clustering, queue, ..."""
 
     excludes: ClassVar[Mapping[str, str]] = {"template": "pooling"}
@@ -146,11 +147,6 @@ class Recipe(
     def all_path_keys(cls) -> list[str]:
         """The ``path_keys`` of this recipe and of its parts."""
         return sorted({key for kind in cls.__mro__ for key in vars(kind).get("path_keys", ())})
-
-    @field_validator("parts", mode="before")
-    @classmethod
-    def _one_part_is_enough(cls, value: object) -> object:
-        return (value,) if isinstance(value, str) else value
 
     @model_validator(mode="after")
     def _mask_is_the_vector(self) -> Recipe:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from pydantic import Field
 
-from clusterns.data.split import select_texts
+from clusterns.data.split import evenly_spaced, select_texts
 from clusterns.encoder.settings import Average
 from clusterns.methods.method import Context, Method
 from clusterns.methods.recipe import ContrastiveSettings, Recipe, TrainingSettings
@@ -165,10 +165,9 @@ class FittedSettings(UntrainedSettings):
 
     def sample(self, texts: Sequence[str]) -> Sequence[str]:
         """The sentences to fit."""
-        n, count = len(texts), self.fit_sentences
-        if count is None or count >= n:
+        if self.fit_sentences is None or self.fit_sentences >= len(texts):
             return texts
-        return select_texts(texts, (i * n // count for i in range(count)))
+        return select_texts(texts, evenly_spaced(len(texts), self.fit_sentences))
 
 
 class WhiteningSettings(FittedSettings):

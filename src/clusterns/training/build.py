@@ -38,7 +38,7 @@ from clusterns.files import atomic_folder, recover_folder
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.features import Features, columns_of
 from clusterns.losses.masked_lm import MaskedLanguageModelling
-from clusterns.methods.method import Context, Method
+from clusterns.methods.method import Context
 from clusterns.methods.recipe import PartSettings
 from clusterns.methods.registry import get_method, part_settings
 from clusterns.training.processes import processes
@@ -234,9 +234,8 @@ def build_context(
 
 
 def has_fit(recipe: Recipe) -> bool:
-    """Whether the method or one of its parts computes something before training."""
-    own = type(get_method(recipe.method)).fit is not Method.fit
-    return own or any(type(each).fit is not PartSettings.fit for each in part_settings(recipe))
+    """Whether one of the parts computes something before training."""
+    return any(type(each).fit is not PartSettings.fit for each in part_settings(recipe))
 
 
 def fit_once(
@@ -247,13 +246,12 @@ def fit_once(
     *,
     quiet: bool = False,
 ) -> None:
-    """Let the method and its parts write what they compute before training to ``folder``, once."""
+    """Let the parts write what they compute before training to ``folder``, once."""
     recover_folder(folder)
     if folder.exists():
         return
     with atomic_folder(folder) as temporary, model.truncate_embeddings(None):
         context = replace(build_context(recipe, model, texts, temporary), quiet=quiet)
-        get_method(recipe.method).fit(context)
         for settings in part_settings(recipe):
             settings.fit(context)
 
