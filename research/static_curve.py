@@ -1,6 +1,6 @@
 """How much text static embeddings need: the first lines of Wikipedia, from 1,000 to a million.
 
-    CLUSTERNS_DATA=... python research/static_curve.py 1000 10000 100000 1000000
+    CLUSTERNS_DATA=... PYTHONPATH=. python research/static_curve.py 1000 10000 100000 1000000
 
 Each size is learned with and without the contrast, and scored on STS-B dev and the seven STS sets. Results go to
 results/static/curve.json after each size; a size that is there is not repeated.
@@ -8,13 +8,16 @@ results/static/curve.json after each size; a size that is there is not repeated.
 
 from __future__ import annotations
 
+import resource
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from benchmarks.harness import wikipedia
+from sentence_transformers import SentenceTransformer
 
 from clusterns.evaluation.catalog import EvaluationData
 from clusterns.evaluation.sts import cosines_of, spearman
@@ -34,30 +37,38 @@ def main() -> None:
     data = EvaluationData()
     found = read_json(RECORD) if RECORD.exists() else []
     for lines in map(int, sys.argv[1:]):
-        texts = wikipedia(lines)
-        for contrast in ("none", "auto"):
-            if any((one["lines"], one["contrast"]) == (lines, contrast) for one in found):
-                continue
-            began = time.process_time()
-            with tempfile.TemporaryDirectory() as folder:
-                model = learn(texts, StaticSettings(contrast=contrast), seed=0, folder=Path(folder))
-            seconds = time.process_time() - began
-            embed = Embedder(model)
-            score = {
-                name: 100 * spearman(cosines_of(embed, data.pairs(name)), data.pairs(name).scores)
-                for name in ("STS-B dev", *SETS)
-            }
-            score["Avg."] = float(np.mean([score[name] for name in SETS]))
-            about = {
-                "lines": lines,
-                "contrast": contrast,
-                "seed": 0,
-                "processor_seconds": round(seconds),
-            }
-            print(about, {name: round(value, 1) for name, value in score.items()}, flush=True)
-            found.append({**about, "scores": score, **make_record(command=sys.argv)})
-            RECORD.parent.mkdir(parents=True, exist_ok=True)
-            write_json(RECORD, found)
+        if any(one["lines"] == lines for one in found):
+            continue
+        texts, seconds = wikipedia(lines), 0.0
+        with tempfile.TemporaryDirectory() as folder:  # with the contrast, it goes on from there
+            for contrast in ("none", "auto"):
+                began = time.process_time()
+                settings = StaticSettings(contrast=contrast)
+                model = learn(texts, settings, seed=0, folder=Path(folder))
+                seconds += time.process_time() - began
+                found.append(result(model, lines, contrast, seconds, data))
+                write_json(RECORD, found)
+
+
+def result(
+    model: SentenceTransformer, lines: int, contrast: str, seconds: float, data: EvaluationData
+) -> dict[str, Any]:
+    """Scores x 100 and costs."""
+    embed = Embedder(model)
+    score = {
+        name: 100 * spearman(cosines_of(embed, data.pairs(name)), data.pairs(name).scores)
+        for name in ("STS-B dev", *SETS)
+    }
+    score["Avg."] = float(np.mean([score[name] for name in SETS]))
+    about = {
+        "lines": lines,
+        "contrast": contrast,
+        "seed": 0,
+        "processor_seconds": round(seconds),
+        "peak_megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+    }
+    print(about, {name: round(value, 1) for name, value in score.items()}, flush=True)
+    return {**about, "scores": score, **make_record(command=sys.argv)}
 
 
 if __name__ == "__main__":

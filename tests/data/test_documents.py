@@ -168,6 +168,12 @@ def test_rows_read_their_texts(tmp_path: Path) -> None:
         {"anchor": "e", "positive": "e"},
     ]
     assert set(tmp_path.rglob("*")) == files  # nothing was copied
+    # Without documents, each sentence has the next one for a positive.
+    assert list(document_pairs(rows.remove_columns("document"), "next")) == [
+        {"anchor": "a", "positive": "b"},
+        {"anchor": "c", "positive": "d"},
+        {"anchor": "e", "positive": "e"},
+    ]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from torch import Tensor
 from clusterns.encoder.load import load_base
 from clusterns.encoder.training_modules import add_training_head
 from clusterns.losses import part as part_module
-from clusterns.losses.clusterns import ClusterNSLoss
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.losses.esimcse import MomentumQueue
 from clusterns.methods.esimcse import QueueSettings
@@ -142,20 +141,3 @@ def test_a_batch_longer_than_the_queue_leaves_its_newest_rows() -> None:
     queue.push(torch.zeros(1, 2))
     assert before.tolist() == [[4.0, 5.0], [6.0, 7.0], [8.0, 9.0]]
     assert queue.queue().tolist() == [[6.0, 7.0], [8.0, 9.0], [0.0, 0.0]]
-
-
-def test_clustering_and_a_queue_are_joined() -> None:
-    """Both kinds of negatives stand in one denominator."""
-    settings = {"clusters": 4, "start_step": 1, "false_negatives": "none", "seed": 1}
-    pairs = batches()[:3]
-    encoder = LinearEncoder()
-    queue = MomentumQueue(SETTINGS, encoder, SIZE)  # type: ignore[arg-type]
-    loss = ClusterNSLoss(encoder, TAU, parts=[queue], **settings).double()
-    clustered = ClusterNSLoss(LinearEncoder(), TAU, **settings).double()
-    _, _, queued = make()
-    plain = ContrastiveLoss(LinearEncoder(), TAU)
-    for pair in pairs:
-        columns = [features(view.detach()) for view in pair]
-        both, one, other, none = (each(columns).item() for each in (loss, clustered, queued, plain))
-    assert both > max(one, other) > none
-    assert loss.state_dict().keys() >= {"parts.Clustering.centroids", "parts.MomentumQueue.vectors"}

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import sentence_transformers
 import torch
 from datasets import Dataset
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 
+from clusterns.encoder import short_training
 from clusterns.encoder.speed import has_dropout
 from clusterns.errors import UserError
 from clusterns.losses import distributed
@@ -41,7 +41,7 @@ def test_the_guide_learns_from_the_whole_corpus_with_dropout(
 ) -> None:
     seen: list[str] = []
     dropouts: list[bool] = []
-    original = sentence_transformers.SentenceTransformerTrainer
+    original = short_training.SentenceTransformerTrainer
 
     class Watched(original):  # type: ignore[misc, valid-type]
         def __init__(self, model: Any, args: Any, train_dataset: Any, **rest: Any) -> None:
@@ -49,7 +49,7 @@ def test_the_guide_learns_from_the_whole_corpus_with_dropout(
             dropouts.append(has_dropout(model))
             super().__init__(model, args, train_dataset=train_dataset, **rest)
 
-    monkeypatch.setattr(sentence_transformers, "SentenceTransformerTrainer", Watched)
+    monkeypatch.setattr(short_training, "SentenceTransformerTrainer", Watched)
     run(tmp_path / "run", recipe(tiny_bert, positives="crop", dropout=0.0))
     first = short_texts(40)[: len(seen)]
     assert len(set(seen)) == 16

@@ -27,25 +27,10 @@ def known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_every_method_explains_itself() -> None:
-    assert {
-        "simcse",
-        "clusterns",
-        "esimcse",
-        "mixcse",
-        "dclr",
-        "promptbert",
-        "conpvp",
-        "sncse",
-    } <= set(registry.method_names())
-    assert {
-        "clustering",
-        "queue",
-        "mixing",
-        "noise",
-        "guide",
-        "prototype",
-        "soft_negative",
-    } <= set(registry.part_names())
+    methods = "simcse clusterns esimcse mixcse dclr promptbert conpvp sncse static"
+    assert set(methods.split()) <= set(registry.method_names())
+    parts = "clustering queue mixing noise guide prototype soft_negative"
+    assert set(parts.split()) <= set(registry.part_names())
     for name in registry.method_names():
         method = registry.get_method(name)
         assert (method.name, bool(method.title), bool(method.paper)) == (name, True, True)
@@ -88,7 +73,15 @@ def test_parts_join_a_method_with_their_keys_and_checks() -> None:
         ({"method": "conpvp", "positive_template": "bert"}, "has its own"),
         ({"method": "mixcse", "mixed_share": 1.5}, "mixed_share"),
         ({"method": "sncse", "positives": "document"}, "document does not go with soft negatives"),
-        ({"method": "dclr", "positives": "document"}, "guide of whole sentences"),
+        ({"method": "dclr", "positives": "next"}, "next does not go with a guide of whole sentences"),
+        ({"method": "simcse", "sif_whitening": True, "pooling": "cls"}, "needs mean pooling"),
+        ({"method": "promptbert", "sif_whitening": True}, "needs mean pooling"),
+        ({"hard_negatives": "random", "false_negatives": "none", "variant": "released"},
+         "control of the paper's variant only"),
+        ({"method": "glove"}, "method glove needs word_vectors, a file"),
+        ({"method": "glove", "word_vectors": "no/file.txt"}, "no/file.txt: there is no such file"),
+        ({"method": "whitening", "temperature_": 1}, "there is no setting 'temperature_'"),
+        ({"method": "average", "dimensions": 3}, "dimensions belongs to method static or whitening"),
     ],
 )  # fmt: skip
 def test_what_does_not_fit_is_refused_by_name(changes: dict, message: str) -> None:

@@ -91,20 +91,3 @@ def test_word_vectors(tmp_path: Path, tiny_bert: Path) -> None:
     given = {"method": "glove", "word_vectors": str(vectors), "stop_words": False}
     model = run(tmp_path / "run", tiny_bert, **given)
     np.testing.assert_allclose(model.encode(["one three"]), [[1, -1]])
-
-
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"method": "glove"}, "method glove needs word_vectors, a file"),
-        ({"method": "glove", "word_vectors": "no/file.txt"}, "no/file.txt: there is no such file"),
-        ({"method": "whitening", "temperature_": 1}, "there is no setting 'temperature_'"),
-        (
-            {"method": "average", "dimensions": 3},
-            "dimensions belongs to method static or whitening",
-        ),
-    ],
-)
-def test_refusals(changes: dict, says: str) -> None:
-    with pytest.raises(UserError, match=says):
-        load_recipe("default", changes)

@@ -3,6 +3,7 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -34,31 +35,43 @@ def ordered_texts(documents: int = 150, lines: int = 4) -> tuple[list[str], np.n
 
 
 TEXTS, DOCUMENTS = ordered_texts()
+SHUFFLED = random.Random(1).sample(TEXTS, len(TEXTS))
 
 
-@pytest.fixture(autouse=True)
-def few_pairs_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "FEWEST_PAIRS", 100)
+@pytest.fixture(scope="module", autouse=True)
+def few_pairs_are_enough() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(room, "FEWEST_PAIRS", 100)
+        yield
 
 
-def test_the_model_tells_subjects_apart_and_opens_anywhere(tmp_path: Path) -> None:
-    model = learn(TEXTS, SETTINGS, documents=DOCUMENTS, folder=tmp_path / "steps", quiet=True)
-    model.save_pretrained(str(tmp_path / "model"))
-    plain = open_plain(tmp_path / "model")
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that was learned without a break."""
+    folder = tmp_path_factory.mktemp("static")
+    model = learn(TEXTS, SETTINGS, documents=DOCUMENTS, folder=folder / "steps", quiet=True)
+    model.save_pretrained(str(folder / "model"))
+    return folder / "model"
+
+
+def test_the_model_tells_subjects_apart_and_opens_anywhere(learned: Path) -> None:
+    plain = open_plain(learned)
     texts = [" ".join(words) for words in SUBJECTS.values()]
     parts = [" ".join(words[:4]) for words in SUBJECTS.values()]
     similarities = plain.similarity(plain.encode(texts), plain.encode(parts)).numpy()
     assert (similarities.argmax(axis=1) == [0, 1, 2]).all()
     np.testing.assert_allclose(np.linalg.norm(plain.encode(texts), axis=1), 1, rtol=1e-5)
-    short = SentenceTransformer(str(tmp_path / "model"), truncate_dim=4)
+    short = SentenceTransformer(str(learned), truncate_dim=4)
     np.testing.assert_array_equal(short.encode(texts), plain.encode(texts)[:, :4])
 
 
 @pytest.mark.parametrize("step", ["tokenizer.json", "counts.safetensors", "vectors.safetensors"])
 def test_a_killed_run_resumes_after_its_last_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+    learned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
-    whole = learn(TEXTS, SETTINGS, folder=tmp_path / "whole", quiet=True)
+    def again() -> SentenceTransformer:
+        return learn(TEXTS, SETTINGS, documents=DOCUMENTS, folder=tmp_path, quiet=True)
+
     real = room.atomic_file
 
     def killed(path: Path, **options):
@@ -66,15 +79,15 @@ def test_a_killed_run_resumes_after_its_last_step(
             raise KeyboardInterrupt
         return real(path, **options)
 
-    monkeypatch.setattr(room, "atomic_file", killed)
-    with pytest.raises(KeyboardInterrupt):
-        learn(TEXTS, SETTINGS, folder=tmp_path / "killed", quiet=True)
-    monkeypatch.setattr(room, "atomic_file", real)
-    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "killed").iterdir()}
-    assert tmp_path / "killed" / step in before
-    resumed = learn(TEXTS, SETTINGS, folder=tmp_path / "killed", quiet=True)
+    with monkeypatch.context() as patch:
+        patch.setattr(room, "atomic_file", killed)
+        with pytest.raises(KeyboardInterrupt):
+            again()
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    assert tmp_path / step in before
+    resumed = again()
     assert all(path.stat().st_mtime_ns == time for path, time in before.items())
-    np.testing.assert_array_equal(resumed.encode(TEXTS[:5]), whole.encode(TEXTS[:5]))
+    np.testing.assert_array_equal(resumed.encode(TEXTS[:5]), open_plain(learned).encode(TEXTS[:5]))
 
 
 def test_neighbors_of_the_same_document_only() -> None:
@@ -98,8 +111,7 @@ def test_order_is_recognized() -> None:
 
     lengths = np.full(len(TEXTS), 12)
     assert is_ordered(next_lines(lengths, None), embed(TEXTS), seed=0)
-    shuffled = random.Random(1).sample(TEXTS, len(TEXTS))
-    assert not is_ordered(next_lines(lengths, None), embed(shuffled), seed=0)
+    assert not is_ordered(next_lines(lengths, None), embed(SHUFFLED), seed=0)
 
 
 def test_halves_of_lines_stand_in_where_text_has_no_order(
@@ -110,9 +122,10 @@ def test_halves_of_lines_stand_in_where_text_has_no_order(
     read = ReadPairs(["a b", "c d"])
     assert read({"anchor": [1], "positive": [1]}) == {"anchor": ["c"], "positive": ["d"]}
     assert read({"anchor": [0], "positive": [1]}) == {"anchor": ["a b"], "positive": ["c d"]}
-    shuffled = random.Random(1).sample(TEXTS, len(TEXTS))
-    learn(shuffled, SETTINGS, folder=tmp_path, quiet=True)
-    assert "contrasting the two halves of each line, 10 steps" in capsys.readouterr().err
+    learn(SHUFFLED, SETTINGS, folder=tmp_path, quiet=True)
+    said = capsys.readouterr().err
+    assert "600 lines are little text" in said
+    assert "contrasting the two halves of each line, 10 steps" in said
 
 
 def test_a_small_corpus_is_not_contrasted(
@@ -144,14 +157,14 @@ def test_the_vocabulary_is_the_same_in_every_run() -> None:
     assert b"harbour" in runs[0].stdout
 
 
-def test_a_model_without_a_length_limit_encodes_and_is_evaluated(tmp_path: Path) -> None:
-    model = learn(TEXTS, SETTINGS, folder=tmp_path / "steps", quiet=True)
-    model.save_pretrained(str(tmp_path / "model"))
+def test_a_model_without_a_length_limit_encodes_and_is_evaluated(
+    learned: Path, tmp_path: Path
+) -> None:
     (tmp_path / "corpus.txt").write_text("\n".join(TEXTS[:50]))
     (tmp_path / "pairs.csv").write_text(
         "sentence1,sentence2,score\nship wave,sailor tide,4\nship,verdict,0\n"
     )
-    encode(tmp_path / "model", tmp_path / "corpus.txt", tmp_path / "vectors")
-    assert len(search(tmp_path / "model", TEXTS[0], tmp_path / "vectors", top=2)) == 2
-    results = evaluate(tmp_path / "model", pairs=[tmp_path / "pairs.csv"])
+    encode(learned, tmp_path / "corpus.txt", tmp_path / "vectors")
+    assert len(search(learned, TEXTS[0], tmp_path / "vectors", top=2)) == 2
+    results = evaluate(learned, pairs=[tmp_path / "pairs.csv"])
     assert results.model["max_length"] is None

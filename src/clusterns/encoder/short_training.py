@@ -56,6 +56,8 @@ def train_briefly(
         max_length: number of tokens to read of each text. None: all that the model reads.
         **arguments: of :class:`SentenceTransformerTrainingArguments`: max_steps, learning_rate, ...
     """
+    # A card that has examples gets none from the trainer: they would be sentences of the user's.
+    model.model_card_data.widget = [{"text": ""}]
     with TemporaryDirectory() as folder:
         args = SentenceTransformerTrainingArguments(
             output_dir=folder,

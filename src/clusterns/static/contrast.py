@@ -78,8 +78,6 @@ def contrast(
     """
     embedding = WeightedEmbedding(tokenizer, table)
     model = SentenceTransformer(modules=[embedding, Normalize()], device="cpu")
-    # A card that has examples gets none from the trainer: they would be sentences of the user's.
-    model.model_card_data.widget = [{"text": ""}]
     rate = settings.contrast_learning_rate
     train_briefly(
         model,
