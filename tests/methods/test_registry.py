@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from importlib.metadata import EntryPoint
 
 import pytest
@@ -137,43 +135,12 @@ def test_two_of_one_name_and_two_of_one_key_are_refused(known: None) -> None:
         load_recipe("default", {"method": "esimcse", "parts": ["rival"]})
 
 
-def test_other_packages_add_methods_by_entry_points(
-    known: None, monkeypatch: pytest.MonkeyPatch, tmp_path
+def test_a_method_of_another_package_that_cannot_be_loaded(
+    known: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "outside_method.py").write_text(
-        "from clusterns.methods.method import Method\n"
-        "from clusterns.methods.registry import method\n"
-        "@method\n"
-        "class Outside(Method):\n"
-        "    '''From outside.'''\n"
-        "    name, title, paper = 'outside', 'Outside', 'somebody'\n"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-
-    def points(names: list[str]) -> object:
-        return lambda group: [EntryPoint(name, name, group) for name in names]
-
-    monkeypatch.setattr(registry, "entry_points", points(["outside_method"]))
-    registry._load.cache_clear()
-    assert load_recipe("default", {"method": "outside"}).method == "outside"
-    monkeypatch.setattr(registry, "entry_points", points(["not_there"]))
+    broken = [EntryPoint("broken", "not_there", registry.ENTRY_POINTS)]
+    monkeypatch.setattr(registry, "entry_points", lambda group: broken)
     registry._load.cache_clear()
     with pytest.raises(UserError, match="not_there.* cannot be loaded"):
         registry.method_names()
     registry._load.cache_clear()
-
-
-def test_listing_methods_loads_nothing_heavy() -> None:
-    script = (
-        "import sys\n"
-        "from clusterns.methods.registry import get_method, method_names\n"
-        "from clusterns.training.recipe import load_recipe\n"
-        "for name in method_names(): get_method(name).check, load_recipe('default')\n"
-        "heavy = {'torch', 'transformers', 'datasets', 'sklearn', 'scipy', 'pandas',"
-        " 'sentence_transformers'}\n"
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"

@@ -12,6 +12,7 @@ from sentence_transformers import SentenceTransformer
 
 from clusterns import encode, evaluate, search
 from clusterns.static import learn as room
+from clusterns.static import pairs as pairs_room
 from clusterns.static.learn import learn
 from clusterns.static.pairs import ReadPairs, halves, is_ordered, next_lines
 from clusterns.static.settings import StaticSettings
@@ -41,7 +42,7 @@ SHUFFLED = random.Random(1).sample(TEXTS, len(TEXTS))
 @pytest.fixture(scope="module", autouse=True)
 def few_pairs_are_enough() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(room, "FEWEST_PAIRS", 100)
+        patch.setattr(pairs_room, "FEWEST_PAIRS", 100)
         yield
 
 
@@ -131,7 +132,7 @@ def test_halves_of_lines_stand_in_where_text_has_no_order(
 def test_a_small_corpus_is_not_contrasted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(room, "FEWEST_PAIRS", 2_000)
+    monkeypatch.setattr(pairs_room, "FEWEST_PAIRS", 2_000)
     learn(TEXTS, SETTINGS, folder=tmp_path, quiet=True)
     assert "no contrast" in capsys.readouterr().err
     assert not (tmp_path / "contrast.safetensors").exists()

@@ -20,7 +20,7 @@ from clusterns.errors import UserError
 from clusterns.files import atomic_file
 from clusterns.static.contrast import contrast
 from clusterns.static.cooccurrence import Counts, count
-from clusterns.static.pairs import Rows, all_halves, is_ordered, next_lines, pair_dataset
+from clusterns.static.pairs import Rows, choose_pairs, pair_dataset
 from clusterns.static.settings import StaticSettings
 from clusterns.static.vectors import Table, first_vectors, sif_weights, whiten
 from clusterns.static.vocabulary import (
@@ -36,12 +36,10 @@ WHITENING_LINES = 10_000
 WHITENING_LENGTHS = (6, 80)
 # A pair that is seen more often is learned by heart.
 PASSES = 4
-# With fewer, the contrast does harm: on 1,000 lines of Wikipedia it costs a point of STS (docs/static.md).
-FEWEST_PAIRS = 2_000
 CONTRASTS = {
-    "next": "contrasting each line with the next one, {steps} steps of {batch_size} pairs.",
-    "halves": "contrasting the two halves of each line, {steps} steps of {batch_size} pairs.",
-    "none": "no contrast.",
+    "next": "contrasting each line with the next one",
+    "halves": "contrasting the two halves of each line",
+    "none": "no contrast",
 }
 
 
@@ -84,11 +82,13 @@ def learn(
     def embed(rows: Rows) -> NDArray[np.float32]:
         return table.embed(tokenize(tokenizer, select_texts(texts, rows)))
 
-    kind, pairs = _pairs(settings, counts.lengths, documents, embed, seed)
-    steps, batch_size = _schedule(settings, len(pairs[0]))
+    kind, *pairs = choose_pairs(settings.contrast, counts.lengths, documents, embed, seed)
+    batch_size = max(min(settings.contrast_batch_size, len(pairs[0]) // 8), 1)
+    steps = min(settings.contrast_steps, PASSES * len(pairs[0]) // batch_size)
     log(
         f"{int(counts.pieces.sum()):,} word pieces, {tokenizer.get_vocab_size():,} different; "
-        + CONTRASTS[kind].format(steps=steps, batch_size=batch_size)
+        + CONTRASTS[kind]
+        + (f", {steps} steps of {batch_size} pairs." if steps else ".")
     )
     if steps:
         chosen = np.random.default_rng(seed).permutation(len(pairs[0]))[: steps * batch_size]
@@ -157,30 +157,6 @@ def _sample(lengths: NDArray[np.int32]) -> NDArray[np.int64]:
     if len(rows) < 2:
         rows = np.arange(len(lengths))
     return rows[evenly_spaced(len(rows), WHITENING_LINES)]
-
-
-def _pairs(
-    settings: StaticSettings,
-    lengths: NDArray[np.int32],
-    documents: Rows | None,
-    embed: Callable[[Rows], NDArray[np.float32]],
-    seed: int,
-) -> tuple[str, tuple[Rows, Rows]]:
-    """The pairs of the contrast, and what they are."""
-    kind = settings.contrast
-    following = next_lines(lengths, documents)
-    if kind == "auto":
-        kind = "next" if is_ordered(following, embed, seed) else "halves"
-    pairs = following if kind == "next" else all_halves(lengths)
-    if kind == "none" or len(pairs[0]) < FEWEST_PAIRS:
-        return "none", (pairs[0][:0], pairs[1][:0])
-    return kind, pairs
-
-
-def _schedule(settings: StaticSettings, pairs: int) -> tuple[int, int]:
-    """Steps and batch size for so many pairs; no steps for none."""
-    batch_size = max(min(settings.contrast_batch_size, pairs // 8), 1)
-    return min(settings.contrast_steps, PASSES * pairs // batch_size), batch_size
 
 
 def _saved(path: Path, make: Callable[[], Table]) -> Table:

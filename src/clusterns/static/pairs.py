@@ -18,6 +18,8 @@ SHORTEST, LONGEST = 10, 80
 # The text has an order if neighbors are more alike than random lines by this many standard errors.
 CLEARLY = 5.0
 PROBE_PAIRS = 2_000
+# With fewer, the contrast does harm: on 1,000 lines of Wikipedia it costs a point of STS (docs/static.md).
+FEWEST_PAIRS = 2_000
 
 
 def next_lines(lengths: NDArray[np.int32], documents: Rows | None) -> tuple[Rows, Rows]:
@@ -83,7 +85,27 @@ def pair_dataset(texts: Sequence[str], first: Rows, second: Rows) -> Dataset:
     return Dataset.from_dict({"anchor": first, "positive": second}).with_transform(ReadPairs(texts))
 
 
-def all_halves(lengths: NDArray[np.int32]) -> tuple[Rows, Rows]:
-    """The rows that are long enough to be cut, twice."""
-    rows = np.flatnonzero((lengths >= SHORTEST) & (lengths <= 2 * LONGEST))
-    return rows, rows
+def choose_pairs(
+    contrast: str,
+    lengths: NDArray[np.int32],
+    documents: Rows | None,
+    embed: Callable[[Rows], NDArray[np.float32]],
+    seed: int,
+) -> tuple[str, Rows, Rows]:
+    """What the pairs are (next, halves, none), and their rows; for halves, both rows of a pair are the same.
+
+    Args:
+        contrast: the setting.
+        lengths: (n,) the number of pieces of each line.
+        documents: (n,) the document of each line, or None.
+        embed: returns the vectors of some rows, which tell whether the text has an order.
+        seed: random seed.
+    """
+    first, second = next_lines(lengths, documents)
+    if contrast == "auto":
+        contrast = "next" if is_ordered((first, second), embed, seed) else "halves"
+    if contrast == "halves":
+        first = second = np.flatnonzero((lengths >= SHORTEST) & (lengths <= 2 * LONGEST))
+    if contrast == "none" or len(first) < FEWEST_PAIRS:
+        return "none", first[:0], first[:0]
+    return contrast, first, second
