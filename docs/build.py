@@ -73,6 +73,16 @@ def static() -> dict[str, Any]:
     return {"rows": rows, "versions": one["versions"]}
 
 
+def static_trials() -> dict[str, Any]:
+    """The trials of experiment static on record so far, and what fewer dimensions are worth."""
+    record = Record.read(RESULTS / "static" / "static.jsonl")
+    return {
+        "lines": [line for line in record.lines if line.outcomes],
+        "dimensions": read(RESULTS / "static" / "dimensions.json"),
+        "versions": record.results[0]["record"]["versions"],
+    }
+
+
 def systems() -> dict[str, Any]:
     """The main table of the lab in short."""
     record = Record.read(RESULTS / "lab" / "main.jsonl")
@@ -226,7 +236,8 @@ def retrieval() -> dict[str, Any]:
 
 
 NUMBERS: dict[str, Callable[[], dict[str, Any]]] = {
-    "quickstart": quickstart, "static": static, "systems": systems, "speed": speed, "shares": shares,
+    "quickstart": quickstart, "static": static, "static_trials": static_trials, "systems": systems,
+    "speed": speed, "shares": shares,
     "adapt": lambda: adaptations(FIRST), "second": lambda: adaptations(SECOND),
     "candidates": candidates, "rivals": rivals, "guarded": guarded, "search": search,
     "beside": beside,
