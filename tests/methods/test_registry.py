@@ -74,8 +74,6 @@ def test_parts_join_a_method_with_their_keys_and_checks() -> None:
         ({"method": "dclr", "positives": "next"}, "next does not go with a guide of whole sentences"),
         ({"method": "simcse", "sif_whitening": True, "pooling": "cls"}, "needs mean pooling"),
         ({"method": "promptbert", "sif_whitening": True}, "needs mean pooling"),
-        ({"hard_negatives": "random", "false_negatives": "none", "variant": "released"},
-         "control of the paper's variant only"),
         ({"method": "glove"}, "method glove needs word_vectors, a file"),
         ({"method": "glove", "word_vectors": "no/file.txt"}, "no/file.txt: there is no such file"),
         ({"method": "whitening", "temperature_": 1}, "there is no setting 'temperature_'"),

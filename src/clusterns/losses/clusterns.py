@@ -253,11 +253,19 @@ class StaleNegatives(Clustering):
         return sample.to(nearest.device), nearest
 
 
+class ReleasedStaleNegatives(StaleNegatives, ReleasedClustering):
+    """The control in the arithmetic of the released code."""
+
+
 def make_clustering(settings: ClusteringSettings, dimension: int, **options: Any) -> Clustering:
     """The part for these settings: the paper's, the released code's, or the control."""
-    kind: type[Clustering] = ReleasedClustering if settings.variant == "released" else Clustering
-    if settings.hard_negatives == "random":
-        kind = StaleNegatives
+    kinds: dict[tuple[str, bool], type[Clustering]] = {
+        ("paper", False): Clustering,
+        ("paper", True): StaleNegatives,
+        ("released", False): ReleasedClustering,
+        ("released", True): ReleasedStaleNegatives,
+    }
+    kind = kinds[settings.variant, settings.hard_negatives == "random"]
     return kind(settings, dimension, **options)
 
 

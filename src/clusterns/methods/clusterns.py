@@ -66,8 +66,6 @@ class ClusteringSettings(PartSettings):
             raise ValueError(f"alpha = {self.alpha} must not be above beta = {self.beta}.")
         if self.hard_negatives == "random" and self.false_negatives != "none":
             raise ValueError("hard_negatives = random has no clusters: set false_negatives = none.")
-        if self.hard_negatives == "random" and self.variant == "released":
-            raise ValueError("hard_negatives = random is a control of the paper's variant only.")
         if self.initialization == "corpus" and self.initialization_sample < self.clusters:
             raise ValueError(
                 f"initialization_sample = {self.initialization_sample} is less than "
