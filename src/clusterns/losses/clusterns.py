@@ -188,7 +188,7 @@ class Clustering(Part):
         return {"clustering_started_at": self.started_at}
 
     def warning(self) -> str | None:
-        """Say that clustering never started."""
+        """Warn if clustering never started."""
         s = self.settings
         if self.started_at is not None:
             return None

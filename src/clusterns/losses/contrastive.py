@@ -185,7 +185,7 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         return sum(part.n_negatives for part in self.parts.values())
 
     def pop_events(self) -> list[str]:
-        """The parts' news since the last call."""
+        """The parts' events since the last call."""
         events = [event for part in self.parts.values() for event in part.events]
         for part in self.parts.values():
             part.events.clear()
@@ -196,7 +196,7 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         return {key: value for part in self.parts.values() for key, value in part.summary().items()}
 
     def warnings(self) -> list[str]:
-        """Sentences for the user at the end of a run."""
+        """Warnings for the user at the end of a run."""
         return [text for part in self.parts.values() if (text := part.warning())]
 
     @torch.no_grad()

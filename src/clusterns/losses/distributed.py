@@ -1,4 +1,4 @@
-"""Everything that the losses know about several devices."""
+"""Communication between processes, as far as the losses need it."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ class Part(nn.Module):
         super().__init__()
         self.settings = settings or Settings()
         self.events: list[str] = []
-        """News for the log, one line each ("clustering starts"); whoever shows them clears the list."""
+        """Lines for the log, such as "clustering starts"."""
 
     def observe(self, model: Any, columns: Sequence[Features], training: bool) -> None:
         """Look at this process's tokenized columns once per step, before the encoder does.
@@ -202,7 +202,7 @@ class Part(nn.Module):
         return {}
 
     def warning(self) -> str | None:
-        """A sentence for the user at the end of a run in which something did not happen."""
+        """A warning for the user at the end of a run, if part of the method had no effect."""
         return None
 
     def get_extra_state(self) -> Tensor:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Context:
-    """What a part or a fit has to work with."""
+    """What a part may use when it is fitted or made."""
 
     recipe: Recipe
     model: SentenceTransformer

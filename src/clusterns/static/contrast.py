@@ -1,4 +1,4 @@
-"""A contrast between a line and what follows it: the table learns from pairs."""
+"""Contrastive training of the table, on pairs of texts that belong together."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from clusterns.encoder.short_training import train_briefly
 from clusterns.static.settings import StaticSettings
 from clusterns.static.vectors import Table
 
-# A weight moves by a share of itself, a vector's number by a part of its length.
+# The logarithms of the weights learn faster than the vectors.
 WEIGHTS_RATE = 2.5
 WARMUP_STEPS = 20
 
@@ -48,7 +48,7 @@ class WeightedEmbedding(StaticEmbedding):
         return features
 
     def table(self) -> Table:
-        """What was learned."""
+        """The trained vectors and weights."""
         vectors = self.embedding.weight.detach().numpy()
         return Table(vectors, self.weights().detach().numpy())
 

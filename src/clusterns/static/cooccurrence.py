@@ -11,7 +11,7 @@ from scipy.sparse import coo_array, csr_array
 
 from clusterns.static.vocabulary import Pieces
 
-# Entries that are kept in all; each takes eight bytes, and a merge holds them twice.
+# Limit on the number of pairs in memory; each takes eight bytes, and a merge holds them twice.
 MAX_ENTRIES = 60_000_000
 
 

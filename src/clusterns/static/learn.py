@@ -1,4 +1,4 @@
-"""The whole way from text to a static model; each step leaves a file, so that a killed run resumes."""
+"""From text to a static model. Each step leaves a file, so a killed run resumes after the last one."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from clusterns.static.vocabulary import (
     train_tokenizer,
 )
 
-# Lines of text below which the results say little, see docs/static.md.
+# Below this, shared words explain most of the score: docs/static.md.
 FEW_LINES = 10_000
 WHITENING_LINES = 10_000
 WHITENING_LENGTHS = (6, 80)
-# A pair that is seen more often is learned by heart.
+# Pairs that are seen more often are memorized.
 PASSES = 4
 CONTRASTS = {
     "next": "contrasting each line with the next one",
@@ -151,7 +151,7 @@ def _counts(
 
 
 def _sample(lengths: NDArray[np.int32]) -> NDArray[np.int64]:
-    """The rows that the whitening is fitted on: spread over all lines that are not too short or long."""
+    """Rows to fit the whitening on: evenly spaced over the lines of usual length."""
     shortest, longest = WHITENING_LENGTHS
     rows = np.flatnonzero((lengths >= shortest) & (lengths <= longest))
     if len(rows) < 2:
@@ -160,7 +160,7 @@ def _sample(lengths: NDArray[np.int32]) -> NDArray[np.int64]:
 
 
 def _saved(path: Path, make: Callable[[], Table]) -> Table:
-    """What ``make`` gives, from its file if it is there."""
+    """The table in ``path``, which ``make`` fills if it is missing."""
     if path.exists():
         saved = load_file(path)
         return Table(saved["vectors"], saved["weights"])

@@ -15,8 +15,8 @@ Rows = NDArray[np.int64]
 
 # Shorter lines are headings and fragments, longer ones several sentences.
 SHORTEST, LONGEST = 10, 80
-# The text has an order if neighbors are more alike than random lines by this many standard errors.
-CLEARLY = 5.0
+# A text has an order if neighbors are more similar than random lines by this many standard errors.
+MIN_STANDARD_ERRORS = 5.0
 PROBE_PAIRS = 2_000
 # With fewer, the contrast does harm: on 1,000 lines of Wikipedia it costs a point of STS (docs/static.md).
 FEWEST_PAIRS = 2_000
@@ -47,7 +47,7 @@ def is_ordered(
     left, right = unit(embed(first[probe])), unit(embed(second[probe]))
     gain = (left * right).sum(axis=1) - (left * np.roll(right, 1, axis=0)).sum(axis=1)
     error = gain.std() / np.sqrt(len(gain))
-    return bool(gain.mean() > CLEARLY * error)
+    return bool(gain.mean() > MIN_STANDARD_ERRORS * error)
 
 
 def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -67,7 +67,7 @@ def halves(text: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class ReadPairs:
-    """Reads the texts of some rows ``anchor`` and ``positive``; the same row twice gives its halves."""
+    """Reads the texts of rows ``anchor`` and ``positive``. A pair of a row with itself becomes its two halves."""
 
     texts: Sequence[str]
 

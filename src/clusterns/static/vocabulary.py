@@ -1,4 +1,4 @@
-"""The word pieces of a corpus, and lines as their numbers."""
+"""The word pieces of a corpus, and lines as sequences of piece ids."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def train_tokenizer(texts: Sequence[str], size: int) -> Tokenizer:
 
 
 def _letters(words: Counter[str], most: int) -> tuple[list[str], list[str]]:
-    """The most frequent letters, and those of them that stand inside words; both sorted."""
+    """The most frequent letters, and those of them that occur inside words; both sorted."""
     counts: Counter[str] = Counter()
     inside: set[str] = set()
     for word, times in words.items():
@@ -106,7 +106,7 @@ def tokenize_blocks(
 
 
 def special_tokens(tokenizer: Tokenizer) -> list[int]:
-    """The numbers of tokens that stand for no text."""
+    """The ids of tokens that represent no text."""
     added = tokenizer.get_added_tokens_decoder()
     special = {number for number, token in added.items() if token.special}
     return sorted(special | {i for i in [tokenizer.token_to_id(UNKNOWN)] if i is not None})
