@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from clusterns.encoder.load import averaged_encoder
-from clusterns.encoder.whitening import Moments, whiten, whitening
+from clusterns.encoder.whitening import mean_and_covariance, whiten, whitening
 from tests.helpers.models import open_plain
 from tests.helpers.texts import sentences
 from tests.helpers.vectors import correlated
@@ -15,20 +15,16 @@ from tests.helpers.vectors import correlated
 
 def test_moments_in_blocks_are_those_of_all_vectors() -> None:
     vectors = correlated(50, 6)
-    moments = Moments(6)
-    for block in vectors.split([7, 30, 13]):
-        moments.add(block)
-    np.testing.assert_allclose(moments.mean, vectors.mean(0), rtol=1e-12)
-    np.testing.assert_allclose(moments.covariance, np.cov(vectors.T), rtol=1e-9)
+    mean, covariance = mean_and_covariance(vectors.split([7, 30, 13]))
+    np.testing.assert_allclose(mean, vectors.mean(0), rtol=1e-12)
+    np.testing.assert_allclose(covariance, np.cov(vectors.T), rtol=1e-9)
 
 
 @pytest.mark.parametrize("dimensions", [None, 4])
 def test_whitened_vectors_have_unit_covariance(dimensions: int | None) -> None:
     vectors = correlated(200, 8)
     vectors[:, 3] = vectors[:, 0] + vectors[:, 1]  # a direction without variance
-    moments = Moments(8)
-    moments.add(vectors)
-    dense, normalize = whitening(moments, dimensions)
+    dense, normalize = whitening(*mean_and_covariance([vectors]), dimensions)
     kept = dimensions or 7
     with torch.no_grad():
         white = dense.double()({"sentence_embedding": vectors})["sentence_embedding"]
@@ -43,9 +39,7 @@ def test_the_kept_directions_are_those_of_the_largest_variance() -> None:
     vectors = torch.randn(500, 3, generator=torch.Generator().manual_seed(0)) * torch.tensor(
         [1.0, 9.0, 3.0]
     )
-    moments = Moments(3)
-    moments.add(vectors)
-    dense, _ = whitening(moments, 2)
+    dense, _ = whitening(*mean_and_covariance([vectors]), 2)
     assert dense.linear.weight.abs().argmax(dim=1).tolist() == [1, 2]
 
 
@@ -68,9 +62,8 @@ def test_whitened_minibert_opens_anywhere(tmp_path: Path) -> None:
 
 
 def test_small_variances_are_raised_to_the_floor() -> None:
-    moments = Moments(2)
-    moments.add(torch.tensor([[2.0, 0.0], [-2.0, 0.0], [0.0, 0.2], [0.0, -0.2]]))
-    dense, _ = whitening(moments, floor=0.25)
+    vectors = torch.tensor([[2.0, 0.0], [-2.0, 0.0], [0.0, 0.2], [0.0, -0.2]])
+    dense, _ = whitening(*mean_and_covariance([vectors]), floor=0.25)
     # The variances are 8/3 and 0.08/3; the second is raised to a quarter of the first.
     expected = torch.diag(torch.tensor([(8 / 3) ** -0.5, (2 / 3) ** -0.5]))
     torch.testing.assert_close(dense.linear.weight.abs(), expected)

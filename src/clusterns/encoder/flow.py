@@ -96,17 +96,13 @@ class ActNorm(nn.Module):
         self.log_scale = nn.Parameter(torch.zeros(channels))
         self.initialized = False
 
-    @torch.no_grad()
-    def initialize(self, x: Tensor) -> None:
-        """Take bias and scale from a first batch (n, channels)."""
-        self.bias.copy_(-x.mean(dim=0))
-        self.log_scale.copy_(-x.std(dim=0).clamp(min=MIN_DEVIATION).log())
-        self.initialized = True
-
     def forward(self, x: Tensor) -> Tensor:
         """Normalize (n, channels)."""
         if self.training and not self.initialized:
-            self.initialize(x)
+            with torch.no_grad():
+                self.bias.copy_(-x.mean(dim=0))
+                self.log_scale.copy_(-x.std(dim=0).clamp(min=MIN_DEVIATION).log())
+            self.initialized = True
         return (x + self.bias) * self.log_scale.exp()
 
 

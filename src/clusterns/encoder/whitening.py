@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 from sentence_transformers import SentenceTransformer
@@ -52,11 +52,13 @@ def whiten(
             f"whitening to {wanted} dimensions needs more than {wanted} sentences, but there are "
             f"{len(sentences)}. Add text, or lower dimensions."
         )
-    moments = Moments(width)
     model.eval()
-    for batch in in_batches(by_length(sentences), batch_size, "Whitening", not quiet):
-        moments.add(embed_batch(model, [sentences[row] for row in batch], max_length))
-    return with_modules(model, [*model, *whitening(moments, wanted, floor)], truncate_dim=None)
+    batches = in_batches(by_length(sentences), batch_size, "Whitening", not quiet)
+    blocks = (
+        embed_batch(model, [sentences[row] for row in batch], max_length) for batch in batches
+    )
+    layers = whitening(*mean_and_covariance(blocks), wanted, floor)
+    return with_modules(model, [*model, *layers], truncate_dim=None)
 
 
 @torch.no_grad()
@@ -71,63 +73,46 @@ def embed_batch(model: SentenceTransformer, sentences: list[str], max_length: in
     return vectors
 
 
-class Moments:
-    """Mean and covariance of vectors that come in blocks, in double precision.
-
-    Args:
-        dimension: the length d of a vector.
-    """
-
-    def __init__(self, dimension: int) -> None:
-        self.count = 0
-        self.origin = torch.zeros(dimension, dtype=torch.float64)
-        self.sum = torch.zeros(dimension, dtype=torch.float64)
-        self.products = torch.zeros(dimension, dimension, dtype=torch.float64)
-
-    def add(self, vectors: Tensor) -> None:
-        """Add (n, d) vectors."""
-        vectors = vectors.to("cpu", torch.float64)
-        if not self.count:
+def mean_and_covariance(blocks: Iterable[Tensor]) -> tuple[Tensor, Tensor]:
+    """Mean (d,) and covariance (d, d) of vectors that come in blocks (n, d), in double precision."""
+    count = 0
+    origin = total = products = torch.tensor(0.0, dtype=torch.float64)
+    for block in blocks:
+        vectors = block.to("cpu", torch.float64)
+        if not count:
             # Products of numbers far from their mean would lose digits.
-            self.origin = vectors.mean(dim=0)
-        vectors = vectors - self.origin
-        self.count += len(vectors)
-        self.sum += vectors.sum(dim=0)
-        self.products += vectors.T @ vectors
-
-    @property
-    def mean(self) -> Tensor:
-        """The mean (d,)."""
-        return self.origin + self.sum / self.count
-
-    @property
-    def covariance(self) -> Tensor:
-        """The covariance (d, d), divided by n - 1."""
-        mean = self.sum / self.count
-        return (self.products - self.count * mean.outer(mean)) / (self.count - 1)
+            origin = vectors.mean(dim=0)
+        vectors = vectors - origin
+        count += len(vectors)
+        total = total + vectors.sum(dim=0)
+        products = products + vectors.T @ vectors
+    mean = total / count
+    return origin + mean, (products - count * mean.outer(mean)) / (count - 1)
 
 
-def whitening(moments: Moments, dimensions: int | None = None, floor: float = 0.0) -> list[Module]:
+def whitening(
+    mean: Tensor, covariance: Tensor, dimensions: int | None = None, floor: float = 0.0
+) -> list[Module]:
     """The modules that compute (x - mean) U diag(1 / sqrt(s)) and normalize it.
 
     Args:
-        moments: mean and covariance of the corpus.
+        mean: (d,) of the corpus.
+        covariance: (d, d) of the corpus.
         dimensions: number of directions to keep, those with the largest variance first. None: all
             that have any variance.
         floor: variances below this share of the largest are raised to it, so that noise is not
             amplified.
     """
-    width = len(moments.mean)
-    variances, directions = torch.linalg.eigh(moments.covariance)
+    variances, directions = torch.linalg.eigh(covariance)
     variances, directions = variances.flip(0), directions.flip(1)
     varying = int((variances > variances[0] * NO_VARIANCE).sum())
-    kept = min(dimensions or width, varying)
+    kept = min(dimensions or len(mean), varying)
     variances = variances.clamp(min=floor * float(variances[0]))
     weight = (directions[:, :kept] / variances[:kept].sqrt()).T
-    bias = -weight @ moments.mean
+    bias = -weight @ mean
     # The library's own default activation is tanh.
     dense = Dense(
-        width,
+        len(mean),
         kept,
         activation_function=None,
         init_weight=weight.float().contiguous(),

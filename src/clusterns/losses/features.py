@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from clusterns.views.collator import stack_rows
+from clusterns.views.collator import select_rows, stack_rows
 
 Features = Mapping[str, Tensor | Any]
 MINI_BATCH = 64
@@ -40,7 +40,7 @@ def columns_of(inputs: Mapping[str, Any], device: torch.device) -> list[Features
 def sorted_by_length(rows: Features) -> tuple[dict[str, Any], Tensor]:
     """The rows from short to long, and the indices that restore their order."""
     order = rows["attention_mask"].sum(1).argsort(stable=True)
-    return _select(rows, order), order.argsort()
+    return select_rows(rows, order), order.argsort()
 
 
 def mini_batches(rows: Features, size: int) -> Iterator[dict[str, Any]]:
@@ -51,7 +51,7 @@ def mini_batches(rows: Features, size: int) -> Iterator[dict[str, Any]]:
         return
     moved, _ = sorted_by_length(rows)
     for chosen in torch.arange(n, device=rows["attention_mask"].device).split(size):
-        part = _select(moved, chosen)
+        part = select_rows(moved, chosen)
         end = int(part["attention_mask"].any(0).nonzero().max()) + 1
         yield {
             key: value[:, :end]
@@ -65,11 +65,3 @@ def embed(encoder: Callable[..., Mapping[str, Tensor]], rows: Features) -> Tenso
     """(n, d) vectors of the rows, computed in mini-batches of similar length."""
     parts = [encoder(part)["sentence_embedding"] for part in mini_batches(rows, MINI_BATCH)]
     return parts[0] if len(parts) == 1 else torch.cat(parts)[sorted_by_length(rows)[1]]
-
-
-def _select(rows: Features, order: Tensor) -> dict[str, Any]:
-    n = len(rows["attention_mask"])
-    return {
-        key: value[order] if isinstance(value, Tensor) and value.ndim and len(value) == n else value
-        for key, value in rows.items()
-    }

@@ -83,13 +83,7 @@ class ViewCollator(SentenceTransformerDataCollator):
             chosen = [i for i, sample in enumerate(samples) if sample.template == template]
             parts.append(self._tokenize(view, [samples[i].text for i in chosen], template))
             rows += chosen
-        column = stack_rows(parts)
-        if len(parts) > 1:
-            back = torch.tensor(rows).argsort()
-            column = {
-                key: value[back] if isinstance(value, Tensor) and value.ndim else value
-                for key, value in column.items()
-            }
+        column = select_rows(stack_rows(parts), torch.tensor(rows).argsort())
         special = column.pop("special_tokens_mask", None)
         if view.tokens is None:
             return column
@@ -143,3 +137,12 @@ def stack_rows(columns: Sequence[Mapping[str, Any]]) -> Features:
                 values = [F.pad(value, (0, width - value.shape[1])) for value in values]
             rows[key] = torch.cat(values)
     return rows
+
+
+def select_rows(rows: Mapping[str, Any], order: Tensor) -> Features:
+    """Some of the tokenized rows, or all of them in another order."""
+    n = len(rows["attention_mask"])
+    return {
+        key: value[order] if isinstance(value, Tensor) and value.ndim and len(value) == n else value
+        for key, value in rows.items()
+    }
