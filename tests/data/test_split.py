@@ -9,10 +9,15 @@ import pytest
 from datasets import Dataset
 
 from clusterns.data.corpus import prepare_corpus
-from clusterns.data.split import heldout_sentences, select_texts, split_heldout, split_rows
+from clusterns.data.split import heldout_sentences, select_texts, split_rows
 from clusterns.errors import UserError
 
 TEXTS = [f"text {number}" for number in range(100)]
+
+
+def split_heldout(dataset: Dataset, count: int, seed: int) -> tuple[Dataset, list[str]]:
+    rows, heldout = split_rows(dataset, count, seed)
+    return rows, heldout["text"][:]
 
 
 def test_at_most_a_tenth_is_kept_out_and_the_seed_decides() -> None:

@@ -174,6 +174,13 @@ def test_models_that_cannot_be_loaded(name: str, pooling: str | None, message: s
         load_model(name, pooling)
 
 
+def test_a_base_with_an_unknown_pooling() -> None:
+    with pytest.raises(
+        UserError, match="pooling=max does not exist. Choose one of auto, cls, mean"
+    ):
+        load_base("minibert", "max")  # type: ignore[arg-type]
+
+
 def test_missing_weights_are_one_sentence(tmp_path: Path) -> None:
     for file in ("config.json", "tokenizer.json", "tokenizer_config.json"):
         (tmp_path / file).write_bytes((minibert_folder() / file).read_bytes())

@@ -18,25 +18,16 @@ if TYPE_CHECKING:
 FRACTION = 0.1
 
 
-def split_heldout(dataset: Dataset, count: int, seed: int) -> tuple[Dataset, list[str]]:
-    """Hold out ``count`` random rows, at most a tenth of all.
-
-    If the rows belong to documents, whole documents are held out, ``count`` rows at most.
-
-    Returns:
-        the rows for training, and the text of the rows held out.
-    """
-    rows, heldout = split_rows(dataset, count, seed)
-    return rows, list(heldout["text"])
-
-
 def split_rows(
     dataset: Dataset, count: int, seed: int, fraction: float = FRACTION
 ) -> tuple[Dataset, Dataset]:
-    """Like :func:`split_heldout`, but return all columns of the rows held out, at most this fraction of all.
+    """Hold out ``count`` random rows, at most this fraction of all.
 
-    The rows for training are slices of the same file between those held out. A slice costs about a millisecond,
-    however many rows it has.
+    If the rows belong to documents, whole documents are held out, ``count`` rows at most. The rows for training are
+    slices of the same file between those held out. A slice costs about a millisecond, however many rows it has.
+
+    Returns:
+        the rows for training, and those held out.
     """
     from datasets import concatenate_datasets
 
@@ -50,7 +41,7 @@ def split_rows(
 def heldout_sentences(
     dataset: Dataset, count: int, seed: int, fraction: float = FRACTION
 ) -> list[str]:
-    """Only the text that :func:`split_heldout` holds out, without the slices for training, which are slow."""
+    """Only the text that :func:`split_rows` holds out, without the slices for training, which are slow."""
     return list(dataset.select(_heldout_rows(dataset, count, seed, fraction))["text"])
 
 

@@ -106,7 +106,9 @@ def load_base(
         seed: seeds weights that the checkpoint lacks (BERT's pooler, often). None: draw them from
             PyTorch's generator as it is.
     """
-    assert pooling in get_args(PoolingMode)
+    known = get_args(PoolingMode)
+    if pooling not in known:
+        raise UserError(f"pooling={pooling} does not exist. Choose one of {', '.join(known)}.")
     base = resolve_base(name)
     if not is_sentence_transformer(base):
         return _open(base, "mean" if pooling == "auto" else pooling, seed=seed)

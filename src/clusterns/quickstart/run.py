@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 
 from clusterns.console import log, shows_status, stdout
 from clusterns.data.docstrings import docstring_corpus
-from clusterns.data.split import split_heldout
+from clusterns.data.split import split_rows
 from clusterns.encoder.load import load_base
 from clusterns.encoder.locate import resolve_base
 from clusterns.evaluation.validators import HalvesEvaluator
@@ -58,7 +58,8 @@ def quickstart(
     shared = {"seed": recipe.seed, "heldout": recipe.heldout, "base": recipe.base}
     recipes = {"static": load_recipe(RECIPE, {**STATIC_SETTINGS, **shared}), "ClusterNS": recipe}
     folders = {"static": RunFolder(output), "ClusterNS": RunFolder(output / CLUSTERNS)}
-    rows, heldout = split_heldout(text.corpus.dataset, recipe.heldout, recipe.seed)
+    rows, heldout_rows = split_rows(text.corpus.dataset, recipe.heldout, recipe.seed)
+    heldout = list(heldout_rows["text"])
     facts = {"fingerprint": text.corpus.fingerprint, "docstrings": asdict(text.report)}
     quiet = not shows_status()
     for name, folder in folders.items():
