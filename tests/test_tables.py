@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
 from clusterns.tables import Table, write_tables
 
 
-def shown(table: Table, width: int = 80) -> str:
-    console = Console(width=width)
+def shown(table: Table, **options: Any) -> str:
+    console = Console(width=80, **options)
     with console.capture() as captured:
         table.show(console)
     return captured.get()
@@ -22,10 +23,7 @@ def test_the_three_forms(tmp_path: Path) -> None:
     assert "| a\\|b & c | 1.00 ± 0.5 |\n| d | **2.00** |" in markdown
     assert "Model & x\\_1 \\\\ \\hline" in latex
     assert "a|b \\& c & 1.00 {\\tiny$\\pm$0.5} \\\\\nd & \\textbf{2.00} \\\\" in latex
-    console = Console(width=80)
-    with console.capture() as captured:
-        table.show(console)
-    assert "1.00 ±0.5" in captured.get()
+    assert "1.00 ±0.5" in shown(table)
 
 
 def test_words_of_a_cell_are_escaped_in_latex() -> None:
@@ -36,14 +34,7 @@ def test_words_of_a_cell_are_escaped_in_latex() -> None:
 
 
 def test_words_stand_on_the_left_and_numbers_on_the_right() -> None:
-    values: list[float | str | None] = [
-        1.0,
-        "3 of 5",
-        "≤ 0.005",
-        "[main](#main)",
-        None,
-        "+0.1 to 0.2",
-    ]
+    values = [1.0, "3 of 5", "≤ 0.005", "[main](#main)", None, "+0.1 to 0.2"]
     table = Table("T", ["a", "b", "c", "d", "e", "f"], [("x", values), ("y", [None] * 6)])
     assert "|---|---:|---:|---:|---|---:|---:|" in table.markdown().splitlines()
     assert r"\begin{tabular}{lrrrlrr}" in table.latex()
@@ -72,8 +63,7 @@ def test_columns_with_a_direction_each() -> None:
 
 
 def test_the_best_is_bold_on_a_terminal() -> None:
-    console = Console(width=80, force_terminal=True, color_system="standard")
-    with console.capture() as captured:
-        Table("T", ["x"], [("a", [1.0]), ("b", [2.0])]).show(console)
-    assert "\x1b[1m2.00\x1b[0m" in captured.get()
-    assert "\x1b[1m1.00" not in captured.get()
+    table = Table("T", ["x"], [("a", [1.0]), ("b", [2.0])])
+    written = shown(table, force_terminal=True, color_system="standard")
+    assert "\x1b[1m2.00\x1b[0m" in written
+    assert "\x1b[1m1.00" not in written
