@@ -31,30 +31,24 @@ from clusterns.explorer.explorer import Explorer
 from clusterns.explorer.server import listen, make_server
 from clusterns.explorer.topics import find_topics
 from clusterns.vectors.embed import Embedder
-from clusterns.vectors.nearest import nearest, unit
+from clusterns.vectors.index import Index
+from clusterns.vectors.nearest import unit
 
 SENTENCES, POINTS, REAL, QUERIES = 175_000, 100_000, 2000, 200
 
 
-class NoisyCopies:
-    """Stands for an index: noisy copies of real vectors, searched as an index is."""
-
-    names = None
+class NoisyCopies(Index):
+    """Noisy copies of real vectors as an index, without the folder that one is opened from."""
 
     def __init__(self, folder: Path, real: np.ndarray, texts: list[str], count: int) -> None:
         random = np.random.default_rng(0)
         rows = np.arange(count) % len(real)
         noise = random.normal(scale=0.5 / real.shape[1] ** 0.5, size=(count, real.shape[1]))
-        self.folder, self.facts = folder, {"of": "0" * 32}
+        self.folder, self.facts, self.lists = folder, {"of": "0" * 32}, None
         np.save(folder / "vectors.npy", unit(real[rows] + noise))
         self.vectors = np.load(folder / "vectors.npy", mmap_mode="r")
-        self.texts = pa.chunked_array([pa.array([texts[row] for row in rows])])
-
-    def __len__(self) -> int:
-        return len(self.vectors)
-
-    def nearest(self, queries: np.ndarray, k: int) -> Any:
-        return nearest(unit(queries), self.vectors, k)
+        self.rows = pa.table({"id": np.arange(count), "text": [texts[row] for row in rows]})
+        self.ids, self.texts = self.rows["id"], self.rows["text"]
 
 
 def queries(model: Any, real: np.ndarray, texts: list[str]) -> dict[str, float]:
@@ -65,7 +59,7 @@ def queries(model: Any, real: np.ndarray, texts: list[str]) -> dict[str, float]:
         times = []
         for text in wikipedia(REAL + QUERIES)[REAL:]:
             begun = time.perf_counter()
-            corpus.search(" ".join(text.split()[:8]), 20)
+            corpus.search([" ".join(text.split()[:8])], 20, "vectors")
             times.append(1000 * (time.perf_counter() - begun))
     times = sorted(times[20:])
     return {

@@ -25,14 +25,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
 
 from benchmarks.harness import description, wikipedia
 from clusterns.encoder.load import load_model
 from clusterns.files import cache_folder
 from clusterns.vectors.embed import Embedder
-from clusterns.vectors.fusion import DEPTH, fuse, largest_first
 from clusterns.vectors.index import Index
+from clusterns.vectors.lance import write_table
 from clusterns.vectors.nearest import unit
+from clusterns.vectors.ranking import DEPTH, fuse, largest_first
+from clusterns.vectors.store import Store
 from clusterns.vectors.words import WordIndex
 
 MODEL = "all-MiniLM-L6-v2"
@@ -163,8 +166,8 @@ def fusion() -> dict[str, Any]:
     }
 
 
-def speed() -> dict[str, Any]:
-    """Seconds of a search by vectors and by both."""
+def index_of_lines(folder: str) -> tuple[Index, SentenceTransformer]:
+    """The index of many lines, and the model that searches it."""
     model = load_model(str(Path(os.environ["CLUSTERNS_MODELS"]) / MODEL), device="cpu")
     lines = wikipedia(LINES)
     real = Embedder(model, cache=cache_folder("benchmarks"))(lines[:REAL], "document")
@@ -175,9 +178,14 @@ def speed() -> dict[str, Any]:
         return 0.7 * real[one] + 0.3 * real[other]
 
     model.encode_document = between
+    return Index.build(Path(folder) / "index", model, lines, progress=False), model
+
+
+def speed() -> dict[str, Any]:
+    """Seconds of a search by vectors and by both."""
     questions = collection("Cranfield").queries[:QUESTIONS]
     with tempfile.TemporaryDirectory() as folder:
-        index = Index.build(Path(folder) / "index", model, lines, progress=False)
+        index, model = index_of_lines(folder)
         begun = time.perf_counter()
         words = index.words
         building = time.perf_counter() - begun
@@ -201,14 +209,48 @@ def speed() -> dict[str, Any]:
     }
 
 
+def lance() -> dict[str, Any]:
+    """The same lines as a table of LanceDB, searched there."""
+    import lancedb
+
+    questions = collection("Cranfield").queries[:QUESTIONS]
+    with tempfile.TemporaryDirectory() as folder:
+        index, model = index_of_lines(folder)
+        database = f"{folder}/lance"
+        begun = time.perf_counter()
+        rows = write_table(Store.open(index.folder), database, "texts")
+        writing = time.perf_counter() - begun
+        table = lancedb.connect(database).open_table("texts")
+        seconds, sample = [], range(0, LINES, LINES // QUESTIONS)
+        found = 0
+        for question in [*questions[:WARM_UP], *questions]:
+            begun = time.perf_counter()
+            vector = model.encode_query(question)
+            hits = table.search(query_type="hybrid").vector(vector).text(question).limit(10)
+            assert len(hits.to_list()) == 10
+            seconds.append(time.perf_counter() - begun)
+        for row in sample:
+            words = re.sub(r"\W+", " ", index.texts[row].as_py())
+            hits = table.search(words, query_type="fts").limit(10).to_list()
+            found += index.texts[row].as_py() in {hit["text"] for hit in hits}
+        size = sum(file.stat().st_size for file in Path(database).rglob("*") if file.is_file())
+    return {
+        "rows": rows,
+        "writing, seconds": writing,
+        "MB": size / 1e6,
+        "hybrid search, p95 milliseconds": 1000 * float(np.quantile(seconds[WARM_UP:], 0.95)),
+        "lines found by their own words": found / len(sample),
+    }
+
+
 def run() -> dict[str, Any]:
     """The record."""
-    return {"quality": fusion(), "speed": speed()}
+    return {"quality": fusion(), "speed": speed(), "lance": lance()}
 
 
 def markdown(record: dict[str, Any]) -> str:
     """The part of the page."""
-    quality, speed = record["quality"], record["speed"]
+    quality, speed, table = record["quality"], record["speed"], record["lance"]
     means = quality["means"]
     header = ["", *(f"{name} ({n} queries)" for name, n in quality["queries"].items()), "mean"]
     rows = [header, ["---", *["---:"] * (len(header) - 1)]]
@@ -216,7 +258,7 @@ def markdown(record: dict[str, Any]) -> str:
         pairs = [[each[system][metric] for metric in METRICS] for each in means.values()]
         pairs.append(np.mean(pairs, axis=0).tolist())
         rows.append([system, *(f"{gain:.1f} / {recall:.1f}" for gain, recall in pairs)])
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    quality_table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
     gains = "; ".join(
         f"{system} by "
         + " and ".join(
@@ -233,11 +275,15 @@ def markdown(record: dict[str, Any]) -> str:
 
 nDCG@10 / recall@100:
 
-{table}
+{quality_table}
 
 Min-max fusion beats {gains}.
 
 {speed["lines"]:,} lines: a search by vectors takes {times["vectors"]["p95"]:.0f} ms, by both
 {times["both"]["p95"]:.0f} ms (95th percentile), {ratio:.2f} times as long. The index of words is built in
 {speed["building words, seconds"]:.0f} s and takes {speed["index of words, MB"]:.0f} MB.
+
+`clusterns lance` writes these lines with their indexes in {table["writing, seconds"]:.0f} s ({table["MB"]:.0f} MB); a
+hybrid search of LanceDB takes {table["hybrid search, p95 milliseconds"]:.0f} ms there (95th percentile), and
+{table["lines found by their own words"]:.0%} of 200 lines are among the first ten for their own words.
 """

@@ -65,7 +65,7 @@ def run() -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         vectors = million(Path(folder) / "vectors.npy", real)
         lists, building = timed(lambda: InvertedFile.build(vectors, progress=False))
-        (cosines, rows), looking = timed(lambda: lists.neighbors(NEIGHBOURS, progress=False))
+        (cosines, rows, _), looking = timed(lambda: lists.neighbors(NEIGHBOURS, progress=False))
         pairs, pairing = timed(lambda: find_pairs(cosines, rows, min(THRESHOLDS)))
         _, grouping = timed(lambda: levels(pairs, THRESHOLDS))
         own = np.sort(np.random.default_rng(1).choice(COUNT, CHECKED, replace=False))

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from sentence_transformers import SentenceTransformer
 
 from clusterns.encoder.load import load_model
 from clusterns.encoder.locate import minibert_folder
@@ -15,23 +13,18 @@ from clusterns.vectors.embed import DocumentEncoder, Embedder, document_encoder,
 from tests.helpers.hash_encoder import HashEncoder
 
 
-def test_every_sentence_is_encoded_once_and_rows_keep_their_order(
-    hash_encoder: HashEncoder,
-) -> None:
+def test_every_sentence_is_encoded_once_and_rows_keep_their_order(hash_encoder):
     embed = Embedder(hash_encoder)
+    assert (len(embed([])), embed.dimension) == (0, None)
     vectors = embed(["b", "a", "b", "c"])
     again = embed(["c", "d", "a"])
     assert hash_encoder.calls == [["b", "a", "c"], ["d"]]
-    assert embed.encoded == 4
+    assert (embed.encoded, embed.dimension) == (4, 16)
     np.testing.assert_array_equal(vectors, [hash_encoder.vector(s) for s in "babc"])
     np.testing.assert_array_equal(again, [hash_encoder.vector(s) for s in "cda"])
 
 
-def test_no_texts_are_no_vectors(hash_encoder: HashEncoder) -> None:
-    assert len(Embedder(hash_encoder)([])) == 0
-
-
-def test_queries_and_documents_have_their_own_vectors() -> None:
+def test_queries_and_documents_have_their_own_vectors():
     class Asymmetric(HashEncoder):
         def encode_query(self, inputs: list[str], **_: Any) -> np.ndarray:
             return self.encode(["query " + text for text in inputs])
@@ -49,31 +42,31 @@ class Answering:
         return self.answers.pop(0)
 
 
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_nan_names_the_sentence(bad: float) -> None:
-    model = Answering(np.array([[1.0, 2.0], [bad, 0.0]]))
-    with pytest.raises(UserError, match="1 of 2 texts, the first is 'second'"):
-        Embedder(model)(["first", "second"])
+NINE = [str(number) for number in range(9)]
 
 
-def test_changed_dimension() -> None:
-    embed = Embedder(Answering(np.ones((1, 2)), np.ones((1, 3))))
-    embed(["a"])
-    with pytest.raises(UserError, match="from 2 to 3"):
-        embed(["b"])
-
-
-def test_answer_of_another_shape() -> None:
-    with pytest.raises(UserError, match=r"shape \(1, 2\) for 2 texts"):
-        Embedder(Answering(np.ones((1, 2))))(["a", "b"])
+@pytest.mark.parametrize(
+    ("answers", "calls", "message"),
+    [
+        ([[[1, 2], [np.nan, 0]]], [["a", "second"]], "1 of 2 texts, the first is 'second'"),
+        ([[[1, 2], [np.inf, 0]]], [["a", "second"]], "1 of 2 texts, the first is 'second'"),
+        ([np.ones((1, 2))], [["a", "b"]], r"shape \(1, 2\) for 2 texts"),
+        ([np.ones((1, 2)), np.ones((1, 3))], [["a"], ["b"]], "from 2 to 3"),
+        ([np.ones((8, 2)), np.ones((1, 3))], [NINE], "from 2 to 3"),
+    ],
+)
+def test_vectors_that_cannot_be_right(answers, calls, message):
+    embed = Embedder(Answering(*map(np.array, answers)), batch_size=1)
+    with pytest.raises(UserError, match=message):
+        [embed(texts) for texts in calls]
 
 
 @pytest.fixture(scope="module")
-def minibert() -> Any:
+def minibert():
     return load_model(str(minibert_folder()), "mean")
 
 
-def test_cache_spares_the_second_call(minibert: Any, tmp_path: Path) -> None:
+def test_the_cache_spares_the_second_call_and_a_broken_file_is_left_out(minibert, tmp_path):
     first = Embedder(minibert, cache=tmp_path)
     vectors = first(["a cat", "a dog"])
     second = Embedder(minibert, cache=tmp_path)
@@ -81,39 +74,28 @@ def test_cache_spares_the_second_call(minibert: Any, tmp_path: Path) -> None:
     assert (first.encoded, second.encoded) == (2, 0)
     second(["a cow"])
     assert Embedder(minibert, cache=tmp_path)(["a cow", "a cat"]).shape == (2, 256)
-
-
-def test_a_broken_cache_file_is_left_out(minibert: Any, tmp_path: Path) -> None:
-    Embedder(minibert, cache=tmp_path)(["a cat"])
-    (file,) = tmp_path.rglob("*.npz")
-    file.write_bytes(file.read_bytes()[:100])
+    for file in tmp_path.rglob("*.npz"):
+        file.write_bytes(file.read_bytes()[:100])
     embed = Embedder(minibert, cache=tmp_path)
     embed(["a cat"])
     assert embed.encoded == 1
 
 
-def test_truncation_is_counted_in_tokens() -> None:
+def test_truncation_is_counted_in_tokens_with_those_of_the_prompt(hash_encoder):
     model = load_model(str(minibert_folder()), "mean", max_length=6)
     # Two special tokens leave room for four words.
     assert token_counts(model, ["a b c d", "a b c d e"]) == [6, 7]
     assert Embedder(model).truncation_rate(["a b c d", "a b c d e", "a b c d"]) == 0.5
-
-
-def test_the_tokens_of_a_prompt_are_counted() -> None:
-    model = load_model(str(minibert_folder()), "mean", max_length=6)
     model.prompts = {"general": "a b ", "document": "a b c "}
     assert token_counts(model, ["a b c d"]) == [6]
     model.default_prompt_name = "general"
     assert token_counts(model, ["a b c d"]) == token_counts(model, ["a b c d"], "query") == [8]
     assert token_counts(model, ["a b c d"], "document") == [9]
     assert Embedder(model).truncation_rate(["a b", "a b c d"]) == 0.5
+    assert Embedder(hash_encoder).truncation_rate(["a " * 1000]) == 0  # it has no tokenizer
 
 
-def test_a_model_without_tokenizer_truncates_nothing(hash_encoder: HashEncoder) -> None:
-    assert Embedder(hash_encoder).truncation_rate(["a " * 1000]) == 0
-
-
-def test_sentences_go_to_the_model_by_length_a_few_batches_a_call() -> None:
+def test_sentences_go_to_the_model_by_length_a_few_batches_a_call():
     encoder = HashEncoder()
     sentences = ["w " * (1 + i % 7) + str(i) for i in range(50)]
     vectors = Embedder(encoder, batch_size=2)(sentences)
@@ -123,15 +105,7 @@ def test_sentences_go_to_the_model_by_length_a_few_batches_a_call() -> None:
     np.testing.assert_array_equal(vectors, [encoder.vector(s) for s in sentences])
 
 
-def test_dimension_that_changes_between_two_calls_of_one_set() -> None:
-    model = Answering(np.ones((8, 2)), np.ones((1, 3)))
-    with pytest.raises(UserError, match="from 2 to 3"):
-        Embedder(model, batch_size=1)([str(i) for i in range(9)])
-
-
-def test_as_plain_encode_and_equal_texts_once(
-    model: SentenceTransformer, texts: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_documents_are_those_of_plain_encode_and_equal_texts_once(model, texts, monkeypatch):
     expected = model.encode(texts)
     calls: list[list[str]] = []
     plain = model.encode
@@ -149,33 +123,21 @@ def test_as_plain_encode_and_equal_texts_once(
     assert sum(done) == len(texts)
 
 
-def test_texts_that_are_cut_are_counted(model: SentenceTransformer) -> None:
+def test_texts_that_are_cut_are_counted(model):
     encode = DocumentEncoder(model, 8, normalize=False)
     assert model.max_seq_length == 64
     encode(["a " * 62, "a " * 63, "a", "a " * 63], lambda _: None)
     assert encode.truncated == 2
 
 
-def test_several_devices_give_the_same_bytes(model: SentenceTransformer, texts: list[str]) -> None:
+def test_several_devices_give_the_same_bytes(model, texts):
     alone = DocumentEncoder(model, 16, normalize=True)(texts, lambda _: None)
     with document_encoder(model, ["cpu", "cpu"], 16, True) as encode:
         together = encode(texts, lambda _: None)
     np.testing.assert_array_equal(together, alone)
 
 
-def test_vectors_that_cannot_be_right(
-    model: SentenceTransformer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(
-        model, "encode_document", lambda inputs, **_: np.full((len(inputs), 2), np.nan)
-    )
-    with pytest.raises(UserError, match="NaN or infinity for 1 of 1 texts"):
-        DocumentEncoder(model, 8, normalize=False)(["a"], lambda _: None)
-
-
-def test_a_batch_that_does_not_fit(
-    model: SentenceTransformer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_that_does_not_fit(model, monkeypatch):
     def encode(*_: object, **__: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 

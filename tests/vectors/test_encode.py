@@ -3,8 +3,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +14,15 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.util import quantize_embeddings
 
 from clusterns import locks
+from clusterns.console import bar
 from clusterns.encoder.load import load_model
 from clusterns.errors import UserError
 from clusterns.vectors import encode as run_module
 from clusterns.vectors.encode import encode_corpus
 from clusterns.vectors.settings import EncodeSettings, Partition
 from clusterns.vectors.store import Store
+from tests.helpers.commands import run_apart
+from tests.helpers.killing import die_at
 
 from .conftest import contents
 
@@ -37,25 +38,23 @@ def vectors_in(folder: Path) -> Any:
     return np.array(pa.concat_tables(tables)["embedding"].to_pylist())
 
 
-def test_every_row_gets_its_vector(
-    corpus: Path, texts: list[str], model: SentenceTransformer, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("normalize", [False, True])
+def test_every_row_gets_its_vector(normalize, corpus, texts, model, tmp_path):
     output = tmp_path / "out"
-    report = run(corpus, model, output)
-    np.testing.assert_allclose(vectors_in(output), model.encode(texts), atol=1e-5)
+    report = run(corpus, model, output, normalize=normalize)
+    expected = model.encode(texts, normalize_embeddings=normalize)
+    np.testing.assert_allclose(vectors_in(output), expected, atol=1e-5)
     ids = [pq.read_table(path)["id"].to_pylist() for path in sorted(output.glob("*.parquet"))]
     assert ids == [list(range(40)), list(range(40, 80)), list(range(80, 110))]
     assert (report.texts, report.shards, report.missing) == (110, 3, [])
     assert (report.encoded, report.empty) == (110, 1)
     assert json.loads((output / "complete.json").read_text()) == {"shards": 3, "texts": 110}
     before = contents(output)
-    assert run(corpus, model, output).encoded == 0
+    assert run(corpus, model, output, normalize=normalize).encoded == 0
     assert contents(output) == before
 
 
-def test_shards_are_on_the_disk_before_the_index_is_complete(
-    corpus: Path, model: SentenceTransformer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_shards_are_on_the_disk_before_the_index_is_complete(corpus, model, tmp_path, monkeypatch):
     """A power cut leaves no folder that says it is complete and is not."""
     complete = tmp_path / "complete.json"
     fsync, flushed = os.fsync, dict[str, bool]()
@@ -71,17 +70,7 @@ def test_shards_are_on_the_disk_before_the_index_is_complete(
     assert flushed["complete.json"]
 
 
-def test_normalized(
-    corpus: Path, texts: list[str], model: SentenceTransformer, tmp_path: Path
-) -> None:
-    run(corpus, model, tmp_path, normalize=True)
-    expected = model.encode(texts, normalize_embeddings=True)
-    np.testing.assert_allclose(vectors_in(tmp_path), expected, atol=1e-5)
-
-
-def test_texts_get_the_document_prompt_and_queries_theirs(
-    corpus: Path, texts: list[str], tiny_bert: Path, tmp_path: Path
-) -> None:
+def test_texts_get_the_document_prompt_and_queries_theirs(corpus, texts, tiny_bert, tmp_path):
     model = load_model(str(tiny_bert), "mean", device="cpu")
     model.prompts = {"query": "find: ", "document": "passage: ", "title": "a title: "}
     run(corpus, model, tmp_path / "a")
@@ -94,19 +83,8 @@ def test_texts_get_the_document_prompt_and_queries_theirs(
     np.testing.assert_allclose(vectors_in(tmp_path / "b"), expected, atol=1e-5)
 
 
-def test_own_ids(model: SentenceTransformer, tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("key,body\nx7,river\nx9,town\n")
-    run(tmp_path / "a.csv", model, tmp_path / "out", id_column="key", shard_size=1)
-    rows, vector = Store.open(tmp_path / "out").read(1)
-    assert rows["id"].to_pylist() == ["x9"]
-    np.testing.assert_allclose(vector, model.encode(["town"]), atol=1e-5)
-
-
 @pytest.mark.parametrize("precision", ["int8", "uint8", "binary", "ubinary"])
-def test_fewer_bits(
-    corpus: Path, texts: list[str], model: SentenceTransformer, tmp_path: Path, precision: Any,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
+def test_fewer_bits(corpus, texts, model, tmp_path, precision, monkeypatch):
     monkeypatch.setattr(run_module, "CALIBRATION", 50)
     run(corpus, model, tmp_path / "one", precision=precision)
     expected = model.encode(texts)
@@ -122,7 +100,7 @@ def test_fewer_bits(
     assert contents(tmp_path / "two") == contents(tmp_path / "one")
 
 
-def test_partitions_in_one_folder(corpus: Path, model: SentenceTransformer, tmp_path: Path) -> None:
+def test_partitions_in_one_folder(corpus, model, tmp_path):
     run(corpus, model, tmp_path / "whole")
     first = run(corpus, model, tmp_path / "parts", partition=Partition(1, 2))
     assert (first.encoded, first.missing) == (40, [0, 2])
@@ -132,9 +110,7 @@ def test_partitions_in_one_folder(corpus: Path, model: SentenceTransformer, tmp_
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
 
-def test_a_partition_is_made_by_one_process_at_a_time(
-    corpus: Path, model: SentenceTransformer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_partition_is_made_by_one_process_at_a_time(corpus, model, tmp_path, monkeypatch):
     monkeypatch.setattr(locks, "WAIT", 0.1)
     writes: list[int] = []
 
@@ -152,41 +128,26 @@ def test_a_partition_is_made_by_one_process_at_a_time(
     assert writes == [1]
 
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from clusterns.vectors import store
-from clusterns.vectors.encode import encode_corpus
-from clusterns.vectors.settings import EncodeSettings
-from clusterns.encoder.load import load_model
-
-corpus, model, output = sys.argv[1:]
-write, calls = store.pq.write_table, []
-
-def write_or_die(table, path, **options):
-    calls.append(path)
-    if len(calls) == 2:
-        path.write_bytes(b"half")
-        os.kill(os.getpid(), signal.SIGKILL)
-    write(table, path, **options)
-
-store.pq.write_table = write_or_die
-settings = EncodeSettings(shard_size=40)
-encode_corpus([corpus], load_model(model, "mean", device="cpu"), Path(output), settings)
-"""
+def encode_and_die(corpus, model, output, name, step, update):
+    loaded = load_model(str(model), "mean", device="cpu")
+    die_at(step, (Path, name))
+    run(corpus, loaded, output, update=update)
 
 
-def test_killed_and_continued_gives_the_same_bytes(
-    corpus: Path, model: SentenceTransformer, tiny_bert: Path, tmp_path: Path
-) -> None:
+def killed(name, step, corpus, model, output, update=False):
+    """Encode in a process that kills itself at the ``step``-th ``replace`` or ``rename`` of a file."""
+    arguments = [corpus, model, output, name, step, update]
+    ran = run_apart(encode_and_die, *arguments, folder=output.with_name("streams"))
+    assert ran.code == -signal.SIGKILL, ran.err
+
+
+def test_killed_and_continued_gives_the_same_bytes(corpus, model, tiny_bert, tmp_path):
     run(corpus, model, tmp_path / "whole")
     output = tmp_path / "killed"
-    command = [sys.executable, "-c", KILLED, str(corpus), str(tiny_bert), str(output)]
-    dead = subprocess.run(command, capture_output=True, text=True)
-    assert dead.returncode == -signal.SIGKILL, dead.stderr
+    killed("replace", 1, corpus, tiny_bert, output)
     left = contents(output)
     assert "shard-00000.parquet" in left
-    assert [left[name] for name in left if name.endswith(".partial")] == [b"half"]
+    assert len([name for name in left if name.endswith(".partial")]) == 1
     assert "shard-00001.parquet" not in left
     for half in output.glob(".*.partial"):
         os.utime(half, (0, 0))  # an old one
@@ -194,84 +155,70 @@ def test_killed_and_continued_gives_the_same_bytes(
     assert contents(output) == contents(tmp_path / "whole")
 
 
-def test_others_are_refused_and_nothing_changes(
-    corpus: Path, model: SentenceTransformer, tiny_bert: Path, tmp_path: Path
-) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("step", [0, 1, 2])
+def test_a_killed_update_leaves_the_old_folder_or_the_new(step, corpus, model, tiny_bert, tmp_path):
+    output = tmp_path / "out"
+    run(corpus, model, output)
+    corpus.write_text("a new line\n" + corpus.read_text())
+    killed("rename", step, corpus, tiny_bert, output, update=True)
+    assert Store.open(output).texts in (110, 111)
+    assert run(corpus, model, output, update=True).texts == 111
+    assert Store.open(output).read(0)[0]["text"][0].as_py() == "a new line"
+
+
+def test_others_are_refused_and_nothing_changes(corpus, model, tiny_bert, tmp_path):
     output = tmp_path / "out"
     run(corpus, model, output, partition=Partition(0, 2))
     before = contents(output)
     other = load_model(str(tiny_bert), "cls", device="cpu")
     with pytest.raises(UserError, match="holds vectors of another model"):
         run(corpus, other, output)
-    for change in (
-        {"precision": "int8"},
-        {"normalize": True},
-        {"shard_size": 7},
-        {"column": "1"},
-    ):
-        with pytest.raises(UserError, match="was begun with"):
-            run(corpus, model, output, **change)
+    with pytest.raises(UserError, match="was begun with"):
+        run(corpus, model, output, column="1")
     corpus.write_text(corpus.read_text() + "one more\n")
     with pytest.raises(UserError, match="holds vectors of another corpus"):
         run(corpus, model, output)
     assert contents(output) == before
 
 
-def test_a_shard_of_another_model_does_not_pass(
-    corpus: Path, model: SentenceTransformer, tiny_bert: Path, tmp_path: Path
-) -> None:
-    run(corpus, model, tmp_path / "ours")
-    run(corpus, load_model(str(tiny_bert), "cls", device="cpu"), tmp_path / "theirs")
-    right = contents(tmp_path / "ours")
-    shard = "shard-00001.parquet"
-    (tmp_path / "ours" / shard).write_bytes((tmp_path / "theirs" / shard).read_bytes())
-    (tmp_path / "ours" / "complete.json").unlink()
-    first = run(corpus, model, tmp_path / "ours", partition=Partition(0, 2))
-    assert first.missing == [1]
-    assert not (tmp_path / "ours" / "complete.json").exists()
-    assert run(corpus, model, tmp_path / "ours").encoded == 40
-    assert contents(tmp_path / "ours") == right
+def damaged(folder: Path, shard: Path) -> None:
+    shard.write_bytes(b"")
 
 
-def test_texts_are_kept_beside_their_vectors(
-    corpus: Path, texts: list[str], model: SentenceTransformer, tmp_path: Path
-) -> None:
-    for name, options in {"a": {}, "c": {"text": False}}.items():
-        run(corpus, model, tmp_path / name, **options)
-        read = [rows for rows, _ in Store.open(tmp_path / name).blocks()]
-        kept = pa.concat_tables(read).to_pydict()
-        assert kept["id"] == list(range(110))
-        assert kept.get("text") == (None if name == "c" else texts)
+def half_written(folder: Path, shard: Path) -> None:
+    half = folder / f".{shard.name}.17.partial"
+    shard.rename(half)
+    os.utime(half, (0, 0))
 
 
-def test_another_prompt_by_default_is_another_model(
-    corpus: Path, tiny_bert: Path, tmp_path: Path
-) -> None:
-    model = load_model(str(tiny_bert), "mean", device="cpu")
-    model.prompts = {"title": "title: "}
-    run(corpus, model, tmp_path / "out")
-    model.default_prompt_name = "title"
-    with pytest.raises(UserError, match="holds vectors of another model"):
-        run(corpus, model, tmp_path / "out")
+def of_another_model(folder: Path, shard: Path) -> None:
+    shard.write_bytes((folder.with_name("other") / shard.name).read_bytes())
 
 
-def test_a_shard_that_is_damaged_or_half_written_is_made_again(
-    corpus: Path, model: SentenceTransformer, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("spoil", [damaged, half_written, of_another_model])
+def test_a_shard_that_is_not_right_is_made_again(spoil, corpus, model, tiny_bert, tmp_path):
     output = tmp_path / "out"
     run(corpus, model, output)
+    if spoil is of_another_model:
+        run(corpus, load_model(str(tiny_bert), "cls", device="cpu"), tmp_path / "other")
     before = contents(output)
-    (output / "shard-00001.parquet").write_bytes(b"")
-    half = output / ".shard-00002.parquet.17.partial"
-    (output / "shard-00002.parquet").rename(half)
-    os.utime(half, (0, 0))
-    assert run(corpus, model, output).encoded == 70
+    spoil(output, output / "shard-00001.parquet")
+    (output / "complete.json").unlink()
+    assert run(corpus, model, output, partition=Partition(0, 2)).missing == [1]
+    assert not (output / "complete.json").exists()
+    assert run(corpus, model, output).encoded == 40
     assert contents(output) == before
 
 
-def test_a_corpus_that_changes_meanwhile(
-    corpus: Path, model: SentenceTransformer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_number_of_texts_is_estimated_from_the_bytes(corpus, model, tmp_path, monkeypatch):
+    bars: list[Any] = []
+    monkeypatch.setattr(run_module, "bar", lambda **_: bars.append(bar(shown=False)) or bars[-1])
+    run(corpus, model, tmp_path / "out", partition=Partition(0, 2))
+    assert bars[0].total == 55  # half of those that are there
+
+
+def test_a_corpus_that_changes_meanwhile(corpus, model, tmp_path, monkeypatch):
     write = Store.write
 
     def edited(*arguments: Any) -> None:
@@ -292,65 +239,21 @@ def test_a_corpus_that_changes_meanwhile(
         ("one", {"precision": "int8"}, "at least two texts"),
     ],
 )
-def test_what_cannot_be_encoded_leaves_nothing(
-    content: str, options: Any, message: str, model: SentenceTransformer, tmp_path: Path
-) -> None:
+def test_what_cannot_be_encoded_leaves_nothing(content, options, message, model, tmp_path):
     (tmp_path / "a.txt").write_text(content)
     with pytest.raises(UserError, match=message):
         run(tmp_path / "a.txt", model, tmp_path / "out", **options)
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_inside_the_corpus(
-    corpus: Path, model: SentenceTransformer, tmp_path: Path
-) -> None:
+def test_a_folder_inside_the_corpus(corpus, model, tmp_path):
     with pytest.raises(UserError, match="lies in the corpus"):
         run(tmp_path, model, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
-def test_word_vectors_and_empty_texts(tmp_path: Path) -> None:
+def test_word_vectors_and_empty_texts(tmp_path):
     (tmp_path / "vectors.txt").write_text("cat 1 0 0.5\ndog 0 1 0\n")
     (tmp_path / "a.txt").write_text("cat dog\n\nunknown\n")
     run(tmp_path / "a.txt", load_model(str(tmp_path / "vectors.txt")), tmp_path / "out")
     assert vectors_in(tmp_path / "out").tolist() == [[0.5, 0.5, 0.25], [0, 0, 0], [0, 0, 0]]
-
-
-UPDATED = """
-import os, signal, sys
-from pathlib import Path
-import clusterns.files as files
-from clusterns.encoder.load import load_model
-from clusterns.vectors.encode import encode_corpus
-from clusterns.vectors.settings import EncodeSettings
-
-corpus, model, output, step = sys.argv[1:]
-rename, calls = Path.rename, []
-
-def rename_or_die(path, target):
-    calls.append(path)
-    if len(calls) == int(step):
-        os.kill(os.getpid(), signal.SIGKILL)
-    return rename(path, target)
-
-Path.rename = rename_or_die
-settings = EncodeSettings(shard_size=40)
-loaded = load_model(model, "mean", device="cpu")
-encode_corpus([corpus], loaded, Path(output), settings, update=True)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("step", [1, 2, 3])
-def test_a_killed_update_leaves_the_old_folder_or_the_new(
-    step: int, corpus: Path, model: SentenceTransformer, tiny_bert: Path, tmp_path: Path
-) -> None:
-    output = tmp_path / "out"
-    run(corpus, model, output)
-    corpus.write_text("a new line\n" + corpus.read_text())
-    command = [sys.executable, "-c", UPDATED, str(corpus), str(tiny_bert), str(output), str(step)]
-    dead = subprocess.run(command, capture_output=True, text=True)
-    assert dead.returncode == -signal.SIGKILL, dead.stderr
-    assert Store.open(output).texts in (110, 111)
-    assert run(corpus, model, output, update=True).texts == 111
-    assert Store.open(output).read(0)[0]["text"][0].as_py() == "a new line"

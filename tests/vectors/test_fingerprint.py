@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,13 +16,11 @@ from tests.helpers.hash_encoder import HashEncoder
 
 
 @pytest.fixture
-def loaded(tiny_bert: Path) -> SentenceTransformer:
+def loaded(tiny_bert):
     return load_model(str(tiny_bert), "mean", device="cpu")
 
 
-def test_the_same_model_loaded_again_saved_and_used(
-    loaded: SentenceTransformer, tiny_bert: Path, tmp_path: Path
-) -> None:
+def test_the_same_model_loaded_again_saved_and_used(loaded, tiny_bert, tmp_path):
     before = fingerprint(loaded)
     assert fingerprint(load_model(str(tiny_bert), "mean", device="cpu")) == before
     loaded.save(str(tmp_path))
@@ -64,22 +61,20 @@ CHANGES: dict[str, Callable[[Any], None]] = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_what_decides_vectors_counts(
-    change: Callable[[Any], None], loaded: SentenceTransformer
-) -> None:
+def test_what_decides_vectors_counts(change, loaded):
     before = fingerprint(loaded)
     change(loaded)
     assert fingerprint(loaded) != before
 
 
-def test_every_pooling_is_another_model(tiny_bert: Path) -> None:
+def test_every_pooling_is_another_model(tiny_bert):
     poolings = ["cls", "mean", "max", "lasttoken", "first-last-avg", "embedding-avg"]
     found = {fingerprint(load_model(str(tiny_bert), p, device="cpu")) for p in poolings}
     found.add(fingerprint(prompt_encoder(str(tiny_bert), "bert")))
     assert len(found) == 7
 
 
-def test_the_words_of_word_vectors_count(tmp_path: Path) -> None:
+def test_the_words_of_word_vectors_count(tmp_path):
     found = set()
     for number, words in enumerate(["the cat", "the dog", "cat the"]):
         a, b = words.split()
@@ -88,9 +83,7 @@ def test_the_words_of_word_vectors_count(tmp_path: Path) -> None:
     assert len(found) == 3
 
 
-def test_an_upgrade_of_a_library_changes_nothing(
-    loaded: SentenceTransformer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_upgrade_of_a_library_changes_nothing(loaded, monkeypatch):
     """Other words for the same thing, other versions, options that are off, tables of positions."""
     before = fingerprint(loaded)
     monkeypatch.setattr(torch.nn.Module, "__repr__", lambda self: "another print of it")
@@ -110,6 +103,6 @@ def test_an_upgrade_of_a_library_changes_nothing(
     assert fingerprint(loaded) == before
 
 
-def test_only_models_of_pytorch_have_one() -> None:
+def test_only_models_of_pytorch_have_one():
     with pytest.raises(UserError, match="only a PyTorch model"):
         fingerprint(HashEncoder())

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from clusterns.vectors.fusion import fuse, largest_first
+from clusterns.vectors.ranking import fuse, largest_first
 
 
 def numbers(*values):

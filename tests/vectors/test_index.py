@@ -1,13 +1,9 @@
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from clusterns.data.in_memory import InMemorySource
 from clusterns.encoder.load import load_model
 from clusterns.errors import UserError
 from clusterns.vectors import index as index_module
@@ -19,20 +15,34 @@ from clusterns.vectors.settings import EncodeSettings, Partition
 
 from .conftest import contents
 
+NO_TEXT, SMALL_SHARDS = EncodeSettings(text=False), EncodeSettings(shard_size=40)
 
-def names_of(texts: list[str]) -> list[str]:
+
+def built(folder, model, texts, names=None, **options):
+    return Index.build(folder, model, texts, names, progress=False, **options)
+
+
+def encoded_folder(corpus, model, output, settings=None, **options):
+    return encode_corpus([str(corpus)], model, output, settings, progress=False, **options)
+
+
+def names_of(texts):
     return [f"name {number}" for number in range(len(texts))]
+
+
+@pytest.fixture(scope="module")
+def index(model, texts, tmp_path_factory):
+    """The texts without names, in a folder that no test changes."""
+    return built(tmp_path_factory.mktemp("index"), model, texts)
 
 
 @pytest.mark.parametrize(
     "options",
     [{}, {"normalize": True}, *({"precision": p} for p in ("int8", "uint8", "binary", "ubinary"))],
 )
-def test_what_encode_writes_is_searched(
-    options: Any, corpus: Path, texts: list[str], model: SentenceTransformer, tmp_path: Path
-) -> None:
+def test_what_encode_writes_is_searched(options, corpus, texts, model, tmp_path):
     settings = EncodeSettings(shard_size=40, **options)
-    encode_corpus([str(corpus)], model, tmp_path / "out", settings, progress=False)
+    encoded_folder(corpus, model, tmp_path / "out", settings)
     index = Index.open(tmp_path / "out", model, progress=False)
     assert (len(index), index.texts.to_pylist(), index.names) == (110, texts, None)
     plain = model.encode(texts)
@@ -44,12 +54,10 @@ def test_what_encode_writes_is_searched(
     assert [hit.score for hit in first] == sorted((hit.score for hit in first), reverse=True)
 
 
-def test_built_from_texts_kept_and_reused(
-    texts: list[str], model: SentenceTransformer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    built = Index.build(tmp_path / "i", model, texts, names_of(texts), progress=False)
+def test_built_from_texts_kept_and_reused(texts, model, tmp_path, monkeypatch):
+    index = built(tmp_path / "i", model, texts, names_of(texts))
     before = contents(tmp_path / "i" / "search")
-    hit = built.search(model, texts[20], top=1, by="vectors")[0]
+    hit = index.search(model, texts[20], top=1, by="vectors")[0]
     assert (hit.row, hit.text, hit.name) == (20, texts[20], "name 20")
     assert hit.score == pytest.approx(1, abs=1e-5)
     monkeypatch.setattr(index_module, "prepare", None)  # not made again
@@ -75,16 +83,10 @@ def slow_search(index: Index, model: SentenceTransformer, query: str, depth: int
 
 
 @pytest.mark.parametrize("depth", [6, 20])
-def test_both_joins_the_best_of_words_and_vectors(
-    depth: int,
-    texts: list[str],
-    model: SentenceTransformer,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_both_joins_the_best_of_words_and_vectors(depth, texts, model, tmp_path, monkeypatch):
     monkeypatch.setattr(ranking, "DEPTH", depth)
     distinct = sorted({text for text in texts if text})
-    index = Index.build(tmp_path, model, distinct, progress=False)
+    index = built(tmp_path, model, distinct)
     for query in (distinct[3], " ".join(distinct[50].split()[:2])):
         hits = index.search(model, query, top=5)
         assert [hit.text for hit in hits] == slow_search(index, model, query, depth)[:5]
@@ -97,11 +99,8 @@ def test_both_joins_the_best_of_words_and_vectors(
     ]
 
 
-def test_words_alone_find_only_texts_with_a_word(
-    model: SentenceTransformer, tmp_path: Path
-) -> None:
-    texts = ["the red houses", "a river", "one house", "many ships"]
-    index = Index.build(tmp_path, model, texts, progress=False)
+def test_words_alone_find_only_texts_with_a_word(model, tmp_path):
+    index = built(tmp_path, model, ["the red houses", "a river", "one house", "many ships"])
     index.language = "english"
     hits = index.search(model, "house", by="words")
     assert {hit.text: (hit.cosine, hit.words) for hit in hits} == {
@@ -113,10 +112,7 @@ def test_words_alone_find_only_texts_with_a_word(
 
 
 @pytest.mark.parametrize("by", ["both", "vectors", "words"])
-def test_only_rows_that_may_be_found_are(
-    by: Any, texts: list[str], model: SentenceTransformer, tmp_path: Path
-) -> None:
-    index = Index.build(tmp_path, model, texts, progress=False)
+def test_only_rows_that_may_be_found_are(by, index, texts, model):
     where = np.arange(len(texts)) % 3 == 0
     hits = index.search(model, texts[7], top=50, by=by, where=where)
     assert hits
@@ -124,49 +120,29 @@ def test_only_rows_that_may_be_found_are(
     assert by == "words" or len(hits) == len({texts[row] for row in np.flatnonzero(where)})
 
 
-def test_a_build_that_was_stopped_goes_on(
-    texts: list[str], model: SentenceTransformer, tmp_path: Path
-) -> None:
-    settings = EncodeSettings(shard_size=40)
-    given = InMemorySource.of(texts)
-    encode_corpus(given, model, tmp_path, settings, partition=Partition(0, 2), progress=False)
-    with pytest.raises(UserError, match="is not complete. Run"):
-        Index.open(tmp_path)
-    assert encode_corpus(given, model, tmp_path, settings, progress=False).encoded == 40
-    assert Index.open(tmp_path).texts.to_pylist() == texts
-
-
-def test_another_model_is_refused(
-    texts: list[str], model: SentenceTransformer, tiny_bert: Path, tmp_path: Path
-) -> None:
-    index = Index.build(tmp_path / "i", model, texts, model_name="runs/a", progress=False)
+def test_another_model_is_refused(texts, model, tiny_bert, tmp_path):
+    index = built(tmp_path / "i", model, texts, model_name="runs/a")
     other = load_model(str(tiny_bert), "cls", device="cpu")
     with pytest.raises(UserError, match=r"are of another model \(runs/a, fingerprint .* than b"):
         Index.open(tmp_path / "i", other, model_name="b")
     with pytest.raises(UserError, match="of another model"):
         index.add(other, ["one more"])
     with pytest.raises(UserError, match="another corpus"):
-        Index.build(tmp_path / "i", model, texts[1:], progress=False)
+        built(tmp_path / "i", model, texts[1:])
 
 
 @pytest.fixture
-def encoded(model: SentenceTransformer, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def encoded(model, monkeypatch):
     """Every text that the model encodes from now on."""
-    seen: list[str] = []
-    plain = model.encode_document
-
-    def encode(inputs: list[str], **options: object) -> object:
-        seen.extend(inputs)
-        return plain(inputs, **options)
-
-    monkeypatch.setattr(model, "encode_document", encode)
+    seen, plain = [], model.encode_document
+    monkeypatch.setattr(
+        model, "encode_document", lambda some, **more: seen.extend(some) or plain(some, **more)
+    )
     return seen
 
 
-def test_texts_are_added_and_removed_without_encoding_the_others_again(
-    texts: list[str], model: SentenceTransformer, tmp_path: Path, encoded: list[str]
-) -> None:
-    index = Index.build(tmp_path / "i", model, texts, names_of(texts), progress=False)
+def test_texts_are_added_and_removed_without_encoding_the_others(texts, model, tmp_path, encoded):
+    index = built(tmp_path / "i", model, texts, names_of(texts))
     index.search(model, texts[3], by="words")
     encoded.clear()
     with pytest.raises(UserError, match="names"):
@@ -178,53 +154,43 @@ def test_texts_are_added_and_removed_without_encoding_the_others_again(
     assert index.search(model, "king", top=1)[0].row == 111
     index = index.remove(model, ["name 0", "x"])
     assert (len(index), len(encoded)) == (110, 2)
-    assert index.names is not None
     assert index.names.to_pylist()[:2] == ["name 1", "name 2"]
     expected = unit(model.encode(index.texts.to_pylist()))
     np.testing.assert_allclose(index.vectors, expected, atol=1e-5)
     names = {hit.name for hit in index.search(model, "king winter market", 99, by="words")}
     assert "y" in names
     assert not names & {"x", "name 0"}
-    again = Index.build(
-        tmp_path / "j", model, [*texts, "new"], reuse=[tmp_path / "i"], progress=False
-    )
+    again = built(tmp_path / "j", model, [*texts, "new"], reuse=[tmp_path / "i"])
     assert encoded[2:] == ["new"]
     assert len(again) == 111
+    few = built(tmp_path / "k", model, ["king", "law"])
+    few = few.add(model, ["song", "law"])  # by their text, where there are no names
+    assert (few.ids.to_pylist(), few.texts.to_pylist()) == ([0, 1, 2], ["king", "law", "song"])
+    assert few.remove(model, ["law"]).texts.to_pylist() == ["king", "song"]
 
 
-def test_texts_without_names_are_added_once(model: SentenceTransformer, tmp_path: Path) -> None:
-    index = Index.build(tmp_path, model, ["king", "law"], progress=False).add(
-        model, ["song", "law"]
-    )
-    assert (index.ids.to_pylist(), index.texts.to_pylist()) == ([0, 1, 2], ["king", "law", "song"])
-    assert index.remove(model, ["law"]).texts.to_pylist() == ["king", "song"]
-
-
-def test_a_folder_is_updated_when_its_files_change(
-    corpus: Path, texts: list[str], model: SentenceTransformer, tmp_path: Path, encoded: list[str]
-) -> None:
-    output, settings = tmp_path / "out", EncodeSettings(shard_size=40)
-    encode_corpus([str(corpus)], model, output, settings, progress=False)
+def test_a_folder_is_updated_when_its_files_change(corpus, texts, model, tmp_path, encoded):
+    output = tmp_path / "out"
+    encoded_folder(corpus, model, output, SMALL_SHARDS)
     encoded.clear()
     corpus.write_text("\n".join([*texts[:60], "a new line", *texts[60:]]) + "\n")
     with pytest.raises(UserError, match="another corpus"):
-        encode_corpus([str(corpus)], model, output, settings, progress=False)
+        encoded_folder(corpus, model, output, SMALL_SHARDS)
     with pytest.raises(UserError, match="was begun with"):
-        encode_corpus([str(corpus)], model, output, EncodeSettings(), update=True, progress=False)
-    report = encode_corpus([str(corpus)], model, output, settings, update=True, progress=False)
+        encoded_folder(corpus, model, output, update=True)
+    report = encoded_folder(corpus, model, output, SMALL_SHARDS, update=True)
     assert (report.encoded, report.texts, encoded) == (1, 111, ["a new line"])
     index = Index.open(output, model)
     assert index.texts[60].as_py() == "a new line"
-    np.testing.assert_allclose(
-        index.vectors, unit(model.encode(index.texts.to_pylist())), atol=1e-5
-    )
+    expected = unit(model.encode(index.texts.to_pylist()))
+    np.testing.assert_allclose(index.vectors, expected, atol=1e-5)
     with pytest.raises(UserError, match="holds text from files"):
         index.add(model, ["one more"])
 
 
-def test_identical_texts_are_merged(model: SentenceTransformer, tmp_path: Path) -> None:
+def test_identical_texts_are_merged(model, tmp_path):
     texts = ["king"] * 30 + ["law", "song", "law"]
-    index = Index.build(tmp_path / "named", model, texts, names_of(texts), progress=False)
+    index = built(tmp_path / "named", model, texts, names_of(texts))
     hits = index.search(model, "king", top=3)
     assert hits[0].text == "king"
     assert sorted(str(hit.text) for hit in hits) == ["king", "law", "song"]
@@ -232,16 +198,12 @@ def test_identical_texts_are_merged(model: SentenceTransformer, tmp_path: Path) 
     (law,) = [hit for hit in hits if hit.text == "law"]
     assert (law.name, law.also) == ("name 30", ("name 32",))
     assert len(index.search(model, "king", top=9)) == 3
-    plain = Index.build(tmp_path / "plain", model, texts, progress=False)
+    plain = built(tmp_path / "plain", model, texts)
     assert [hit.also for hit in plain.search(model, "law", top=2)] == [(), ()]
 
 
-def test_without_text_there_are_ids(
-    corpus: Path, model: SentenceTransformer, tmp_path: Path
-) -> None:
-    encode_corpus(
-        [str(corpus)], model, tmp_path / "out", EncodeSettings(text=False), progress=False
-    )
+def test_without_text_there_are_ids(corpus, model, tmp_path):
+    encoded_folder(corpus, model, tmp_path / "out", NO_TEXT)
     index = Index.open(tmp_path / "out")
     hit = index.search(model, "king", top=1)[0]
     assert (hit.text, hit.name, hit.words) == (None, None, ())
@@ -249,25 +211,10 @@ def test_without_text_there_are_ids(
         index.search(model, "king", by="words")
 
 
-def test_neighbors_leave_out_the_text_itself(
-    texts: list[str], model: SentenceTransformer, tmp_path: Path
-) -> None:
-    index = Index.build(tmp_path, model, texts, progress=False)
-    scores, rows = index.neighbors(4, progress=False)
-    assert (scores.shape, rows.shape) == ((110, 4), (110, 4))
-    assert not (rows == np.arange(110)[:, None]).any()
-    # The last nine repeat the first nine.
-    assert rows[:9, 0].tolist() == list(range(101, 110))
-
-
-def test_above_a_size_search_is_approximate_said_aloud_and_measured(
-    texts: list[str],
-    model: SentenceTransformer,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    index = Index.build(tmp_path, model, texts, progress=False)
+def test_above_a_size_search_is_approximate_and_measured(
+    texts, model, tmp_path, monkeypatch, capsys
+):
+    index = built(tmp_path, model, texts)
     exact = index.neighbors(3, progress=False)
     assert index.lists is None
     monkeypatch.setattr(mapped, "EXACT_UP_TO", 100)
@@ -289,28 +236,25 @@ def test_above_a_size_search_is_approximate_said_aloud_and_measured(
     assert index.search(model, texts[7], top=1)[0].text == texts[7]
 
 
-@pytest.mark.parametrize("name", ["vectors.npy", "rows.arrow", "index.json"])
-def test_a_damaged_file_is_made_again_or_said_to_be_damaged(
-    name: str, model: SentenceTransformer, tmp_path: Path
-) -> None:
-    Index.build(tmp_path, model, ["king", "law"], progress=False)
-    for content in (b"x", b"{}"):
-        (tmp_path / "search" / name).write_bytes(content)
-        if name == "index.json":
-            assert len(Index.open(tmp_path)) == 2
-            continue
-        with pytest.raises(UserError, match="search: .*. Delete it to rebuild it"):
-            Index.open(tmp_path)
-
-
-def test_no_index_is_one_sentence(tmp_path: Path) -> None:
-    for place in (tmp_path, tmp_path / "none"):
+def test_what_is_damaged_not_whole_or_no_index(corpus, model, tmp_path):
+    output = tmp_path / "out"
+    for place in (tmp_path, output):
         with pytest.raises(UserError, match="is not a folder that `clusterns encode` wrote"):
             Index.open(place)
-
-
-def test_a_shard_that_is_gone(corpus: Path, model: SentenceTransformer, tmp_path: Path) -> None:
-    encode_corpus([str(corpus)], model, tmp_path / "out", progress=False)
-    (tmp_path / "out" / "shard-00000.parquet").unlink()
+    encoded_folder(corpus, model, output, SMALL_SHARDS, partition=Partition(0, 2))
+    with pytest.raises(UserError, match="is not complete. Run"):
+        Index.open(output)
+    encoded_folder(corpus, model, output, SMALL_SHARDS)
+    for name in ("index.json", "vectors.npy", "rows.arrow"):
+        assert len(Index.open(output)) == 110
+        for content in (b"x", b"{}"):
+            (output / "search" / name).write_bytes(content)
+            if name == "index.json":
+                assert len(Index.open(output)) == 110
+            else:
+                with pytest.raises(UserError, match="search: .*. Delete it to rebuild it"):
+                    Index.open(output)
+        (output / "search" / "index.json").unlink()  # made again
+    (output / "shard-00000.parquet").unlink()
     with pytest.raises(UserError, match="is missing, damaged or of another model"):
-        Index.open(tmp_path / "out")
+        Index.open(output)

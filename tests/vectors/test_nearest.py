@@ -25,7 +25,7 @@ def slow(queries: np.ndarray, vectors: np.ndarray, k: int, own: np.ndarray | Non
 
 @pytest.mark.parametrize("cells", [1, 64, 1 << 23])
 @pytest.mark.parametrize("k", [1, 7, 40, 100])
-def test_against_one_at_a_time(cells: int, k: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_against_one_at_a_time(cells, k, monkeypatch):
     monkeypatch.setattr(nearest_module, "MAX_ELEMENTS", cells)
     monkeypatch.setattr(nearest_module, "QUERY_BLOCK", 5)
     vectors = unit(GENERATOR.normal(size=(40, 6)))
@@ -40,5 +40,5 @@ def test_against_one_at_a_time(cells: int, k: int, monkeypatch: pytest.MonkeyPat
     np.testing.assert_array_equal(rows, expected[1])
 
 
-def test_unit_vectors_and_zero() -> None:
+def test_unit_vectors_and_zero():
     np.testing.assert_allclose(unit(np.array([[3.0, 4.0], [0, 0]])), [[0.6, 0.8], [0, 0]])

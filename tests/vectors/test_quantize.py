@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ from clusterns.vectors.quantize import Ranges, dequantize, quantize
 RANGES = Ranges(low=[0.0, -1.0, 2.0], high=[255.0, 1.0, 2.51])
 
 
-def test_quantize_by_hand() -> None:
+def test_quantize_by_hand():
     ranges = Ranges.of(np.array([[0, -1], [255, 254], [3, 0]], dtype=np.float32))
     assert (ranges.low, ranges.high) == ([0, -1], [255, 254])
     vectors = np.array([[0, 254], [10.5, -7], [300, 126.5]], dtype=np.float32)
@@ -28,7 +26,7 @@ def test_quantize_by_hand() -> None:
         Ranges.of(vectors[:1])
 
 
-def test_dequantize_by_hand() -> None:
+def test_dequantize_by_hand():
     stored = np.array([[0, 0, 255], [10, 127, 1]], dtype=np.uint8)
     step = 2 / 255
     expected = [[0.5, -1 + step / 2, 2.51 + 0.001], [10.5, 0.0, 2.003]]
@@ -40,7 +38,7 @@ def test_dequantize_by_hand() -> None:
 
 
 @pytest.mark.parametrize("precision", ["int8", "uint8"])
-def test_eight_bits_come_back_to_half_a_level(precision: Any) -> None:
+def test_eight_bits_come_back_to_half_a_level(precision):
     vectors = np.random.default_rng(0).uniform(RANGES.low, RANGES.high, (50, 3)).astype(np.float32)
     again = dequantize(quantize(vectors, precision, RANGES), precision, RANGES, 3)
     steps = (np.array(RANGES.high) - RANGES.low) / 255
@@ -49,7 +47,7 @@ def test_eight_bits_come_back_to_half_a_level(precision: Any) -> None:
 
 @pytest.mark.parametrize("precision", ["binary", "ubinary"])
 @pytest.mark.parametrize("dimension", [16, 13])
-def test_one_bit_is_the_sign(precision: Any, dimension: int) -> None:
+def test_one_bit_is_the_sign(precision, dimension):
     vectors = np.random.default_rng(0).normal(size=(5, dimension)).astype(np.float32)
     stored = quantize(vectors, precision, None)
     np.testing.assert_array_equal(dequantize(stored, precision, None, dimension), np.sign(vectors))

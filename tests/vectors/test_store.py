@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import os
 import threading
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -40,38 +40,27 @@ def manifest(model: str = "m", corpus: str = "c", **settings: Any) -> Manifest:
     )
 
 
-def test_read_back_as_written(tmp_path: Path) -> None:
+def test_read_back_as_written_by_the_first_machine(tmp_path):
     assert read_manifest(tmp_path / "new") is None
-    begun = manifest(id_column="key").begin(tmp_path / "new")
-    assert begun == manifest(id_column="key")
+    assert manifest(id_column="key").begin(tmp_path / "new") == manifest(id_column="key")
     assert [path.name for path in (tmp_path / "new").iterdir()] == ["manifest.json"]
+    assert manifest("n").begin(tmp_path / "new") == manifest(id_column="key")
 
 
-def test_the_first_machine_wins(tmp_path: Path) -> None:
-    manifest("m").begin(tmp_path)
-    assert manifest("n").begin(tmp_path) == manifest("m")
-
-
-def test_of_many_writers_one_wins(tmp_path: Path) -> None:
+def test_of_many_writers_one_wins(tmp_path):
     gate = threading.Barrier(8)
 
-    def write(number: int) -> None:
+    def write(number: int) -> int:
         gate.wait()
         write_once(tmp_path / "a.json", number)
-        seen.append(read_json(tmp_path / "a.json"))
+        return read_json(tmp_path / "a.json")
 
-    seen: list[int] = []
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len(seen) == 8
-    assert len(set(seen)) == 1
+    with ThreadPoolExecutor(8) as pool:
+        assert len({*pool.map(write, range(8))}) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
 
 
-def test_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_hard_links(tmp_path, monkeypatch):
     def link(*_: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
@@ -90,31 +79,22 @@ def test_without_hard_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         (manifest(shard_size=7), "begun with --shard-size 50000, not --shard-size 7"),
     ],
 )
-def test_what_is_refused(requested: Manifest, message: str, tmp_path: Path) -> None:
+def test_what_is_refused(requested, message, tmp_path):
     with pytest.raises(UserError, match=message):
         manifest().check(requested, tmp_path)
 
 
-def test_other_versions_and_names_may_go_on(tmp_path: Path) -> None:
+def test_what_decides_the_shards_is_in_the_digest_and_versions_and_names_are_not(tmp_path):
     model = ModelFacts(name="moved", fingerprint="m" * 32, dimension=4)
-    requested = manifest().model_copy(update={"versions": {"torch": "3"}, "model": model})
-    manifest().check(requested, tmp_path)
-
-
-def test_the_digest_is_of_what_decides_the_shards() -> None:
-    same = manifest().model_copy(
-        update={
-            "versions": {"torch": "3"},
-            "model": ModelFacts(name="moved", fingerprint="m" * 32, dimension=4),
-        }
-    )
+    same = manifest().model_copy(update={"versions": {"torch": "3"}, "model": model})
+    manifest().check(same, tmp_path)
     assert same.digest == manifest().digest
     others = [manifest(model="n"), manifest(corpus="d"), manifest(normalize=True)]
     others += [manifest(text=False), manifest().model_copy(update={"ranges": None})]
     assert len({manifest().digest, *(each.digest for each in others)}) == 6
 
 
-def test_folders_that_hold_something_else(tmp_path: Path) -> None:
+def test_folders_that_hold_something_else(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UserError, match="is a file. Name a folder"):
         read_manifest(tmp_path / "file")
@@ -132,7 +112,7 @@ def test_folders_that_hold_something_else(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("vectors", [VECTORS, VECTORS.astype(np.int8), VECTORS.astype(np.uint8)])
 @pytest.mark.parametrize("ids", [IDS, pa.chunked_array([["a", "日本", "long " * 50]])])
-def test_written_and_read(tmp_path: Path, vectors: np.ndarray, ids: pa.ChunkedArray) -> None:
+def test_written_and_read(tmp_path, vectors, ids):
     rows = pa.table({"id": ids, "text": TEXTS})
     store = Store(tmp_path, manifest())
     store.write(3, rows, vectors)
@@ -146,41 +126,24 @@ def test_written_and_read(tmp_path: Path, vectors: np.ndarray, ids: pa.ChunkedAr
     np.testing.assert_array_equal(again, vectors)
 
 
-def test_without_text(tmp_path: Path) -> None:
+def test_done_is_there_readable_as_long_and_of_this_manifest(tmp_path, capsys):
     store = Store(tmp_path, manifest(text=False))
-    store.write(0, ROWS, VECTORS)
-    assert store.is_done(0, 3)
-    assert store.read(0)[0].to_pydict() == {"id": [5, 6, 7]}
-
-
-def test_a_shard_of_another_manifest_is_not_done(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    Store(tmp_path, manifest("n")).write(0, ROWS, VECTORS)
-    assert not Store(tmp_path, manifest("m")).is_done(0, 3)
-    assert "of another model, corpus or setting" in capsys.readouterr().err
-
-
-def test_done_is_there_readable_and_as_long(tmp_path: Path) -> None:
-    store = Store(tmp_path, manifest())
     assert not store.is_done(0, 3)
     store.write(0, ROWS, VECTORS)
+    assert store.read(0)[0].to_pydict() == {"id": [5, 6, 7]}
     assert store.is_done(0, 3)
     assert not store.is_done(0, 4)
+    assert not Store(tmp_path, manifest("n")).is_done(0, 3)
+    assert "of another model, corpus or setting" in capsys.readouterr().err
     whole = store.path(0).read_bytes()
     for cut in (0, 5, len(whole) - 5):
         store.path(0).write_bytes(whole[:cut])
         assert not store.is_done(0, 3)
 
 
-def test_leftovers_of_this_partition_only(tmp_path: Path) -> None:
+def test_leftovers_of_this_partition_only(tmp_path):
     ours = [".shard-00000.parquet.17.partial", ".shard-00004.parquet.1.partial"]
-    others = [
-        ".shard-00001.parquet.17.partial",
-        ".notes.partial",
-        ".shard-x.partial",
-        "shard-00000",
-    ]
+    others = [".shard-00001.parquet.17.partial", ".notes.partial", ".shard-x.partial", "shard-0"]
     young = ".shard-00006.parquet.17.partial"
     for name in [*ours, *others, young]:
         (tmp_path / name).write_text("")

@@ -14,6 +14,7 @@ from clusterns.files import recover_folder
 from clusterns.vectors import words
 from clusterns.vectors.language import Language
 from clusterns.vectors.words import WordIndex
+from tests.helpers.killing import die_at
 
 SHARDS = [
     ["The cat sat on the mats.", "Dogs and cats, dogs and more dogs", ""],
@@ -132,6 +133,13 @@ def test_counts_that_were_cut_short_are_made_again(tmp_path):
     assert build(tmp_path, SHARDS, "none").scores("cats")[4] > 0
 
 
+FILE_OPERATIONS = [
+    *((Path, name) for name in "replace rename unlink mkdir open rmdir write_text".split()),
+    *((np, name) for name in ("save", "savez")),
+    (words, "open_memmap"),
+]
+
+
 def test_killed_at_any_step_the_index_is_as_before_or_as_after(tmp_path):
     """The n-th file operation of a build is its last, for every n."""
     before, after = SHARDS[:2], SHARDS
@@ -144,7 +152,7 @@ def test_killed_at_any_step_the_index_is_as_before_or_as_after(tmp_path):
         shutil.copytree(tmp_path / "0", folder)
         child = os.fork()
         if child == 0:
-            _die_at(n_steps)
+            die_at(n_steps, *FILE_OPERATIONS)
             build(folder, after, "english")
             os._exit(0)
         _, status = os.waitpid(child, 0)
@@ -158,23 +166,3 @@ def test_killed_at_any_step_the_index_is_as_before_or_as_after(tmp_path):
         assert os.WTERMSIG(status) == signal.SIGKILL
         n_steps += 1
     assert n_steps > 10
-
-
-def _die_at(step):
-    """From here on, the process is killed at its ``step``-th operation on files."""
-    left = step
-
-    def counting(function):
-        def instead(*args, **kwargs):
-            nonlocal left
-            if left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-            left -= 1
-            return function(*args, **kwargs)
-
-        return instead
-
-    for name in ("replace", "rename", "unlink", "mkdir", "open", "rmdir", "write_text"):
-        setattr(Path, name, counting(getattr(Path, name)))
-    np.save, np.savez = counting(np.save), counting(np.savez)
-    words.open_memmap = counting(words.open_memmap)

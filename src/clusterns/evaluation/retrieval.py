@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from clusterns.evaluation.datasets import Retrieval, digest_of
 from clusterns.files import cache_folder
 from clusterns.vectors.embed import Embedder
-from clusterns.vectors.fusion import DEPTH, fuse, largest_first
 from clusterns.vectors.nearest import unit
+from clusterns.vectors.ranking import DEPTH, fuse, largest_first
 from clusterns.vectors.words import WordIndex
 
 CUTOFFS = (1, 3, 5, 10)

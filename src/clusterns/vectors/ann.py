@@ -6,17 +6,15 @@ decided by measurement on the index's own vectors, and the recall is stored with
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from clusterns.console import bar
-from clusterns.vectors.nearest import QUERY_BLOCK, Rows, Vectors, largest, nearest, sort_best
+from clusterns.vectors.nearest import QUERY_BLOCK, Rows, Vectors, nearest, sort_best
 
 TARGET_RECALL = 0.99
 MEASURED_ON = 500  # vectors of the index
@@ -24,8 +22,6 @@ NEAREST = 10
 RERANK_MARGIN = 10  # more than requested: half precision may swap the last and the next
 ADD_BLOCK = 65_536
 TRAINING_VECTORS_PER_LIST = 64
-NEIGHBORS_BLOCK = 65_536  # vectors that look for their neighbors at a time
-FIRST = 8  # one in this many lists is searched first
 
 
 @dataclass(frozen=True)
@@ -87,25 +83,24 @@ class InvertedFile:
         own = _evenly(len(self.vectors), MEASURED_ON)
         queries = np.ascontiguousarray(self.vectors[own])
         exact, rows = nearest(queries, self.vectors, NEAREST, own)
-        # A vector is found if its list is among those that are searched.
-        order = np.argsort(-(queries @ self.centroids.T), axis=1)
-        rank = np.take_along_axis(np.argsort(order, axis=1), self._list_of_each()[rows], 1)
-        probes = 1
-        if rank.size:
-            probes += int(np.quantile(rank, TARGET_RECALL, method="inverted_cdf"))
+        probes = _probes(queries @ self.centroids.T, self._list_of_each()[rows])
         self.index.nprobe = probes
         found, _ = self.search(queries, NEAREST, own)
-        # One as near as the last of the true ones is right, whichever of equals it is.
-        recall = float(np.mean(found >= exact[:, -1:] - 1e-5)) if found.size else 1.0
-        return Recall(self.recall.lists, probes, recall, len(own))
+        return Recall(self.recall.lists, probes, _recall(found, exact), len(own))
 
     @property
     def centroids(self) -> Vectors:
         """(lists, d) the centroids."""
         return self.index.quantizer.reconstruct_n(0, self.index.nlist)
 
-    @property
-    def inverted_lists(self) -> list[Rows]:
+    def _list_of_each(self) -> Rows:
+        """(n,) the list that each vector is in."""
+        of = np.empty(len(self.vectors), dtype=np.int64)
+        for number, rows in enumerate(self._lists()):
+            of[rows] = number
+        return of
+
+    def _lists(self) -> list[Rows]:
         """The rows of each list."""
         import faiss
 
@@ -115,21 +110,36 @@ class InvertedFile:
             for number in range(self.index.nlist)
         ]
 
-    def _list_of_each(self) -> Rows:
-        """(n,) the list that each vector is in."""
-        of = np.empty(len(self.vectors), dtype=np.int64)
-        for number, rows in enumerate(self.inverted_lists):
-            of[rows] = number
-        return of
+    def neighbors(self, k: int, progress: bool = True) -> tuple[Vectors, Rows, float]:
+        """The nearest other vectors of every vector, and the share of the 10 nearest that is found.
 
-    def neighbors(self, k: int, progress: bool = True) -> tuple[Vectors, Rows]:
-        """The nearest other vectors of every vector, in as many lists as a search looks into."""
-        return neighbors_in_lists(
-            self.vectors, self.centroids, self.inverted_lists, self.recall.probes, k, progress
-        )
+        The vectors of a list look together into the lists around it: one product of matrices is an
+        order of magnitude faster than as many dot products one after the other, and a million
+        vectors take minutes.
+        """
+        count, k = len(self.vectors), min(k, len(self.vectors) - 1)
+        scores = np.full((count, k), -np.inf, dtype=np.float32)
+        rows = np.full((count, k), -1, dtype=np.int64)
+        lists, cosines = self._lists(), self.centroids @ self.centroids.T
+        np.fill_diagonal(cosines, np.inf)  # its own list comes first
+        sample, of = _evenly(count, 2 * MEASURED_ON), self._list_of_each()
+        exact, true = nearest(self.vectors[sample], self.vectors, min(k, NEAREST), sample)
+        probes = _probes(cosines[of[sample[::2]]], of[true[::2]])
+        order = np.argsort(-cosines, axis=1)[:, :probes]
+        with bar(total=count, desc="Neighbors", unit=" texts", shown=progress) as done:
+            for members, near in zip(lists, order, strict=True):
+                if not len(members):
+                    continue
+                around = np.concatenate([lists[number] for number in near])
+                some, own = np.asarray(self.vectors[around]), np.arange(len(members))
+                cosine, place = nearest(some[own], some, k, own)
+                found = cosine.shape[1]
+                scores[members, :found], rows[members, :found] = cosine, around[place]
+                done.update(len(members))
+        return scores, rows, _recall(scores[sample[1::2], : exact.shape[1]], exact[1::2])
 
     def search(self, queries: Vectors, k: int, own: Rows | None = None) -> tuple[Vectors, Rows]:
-        """As :func:`clusterns.vectors.nearest.nearest`; what is not found has row -1 and -inf."""
+        """As :func:`clusterns.vectors.nearest.nearest`; missing answers have row -1 and score -inf."""
         k = min(k, len(self.vectors) - (own is not None))
         scores = np.full((len(queries), k), -np.inf, dtype=np.float32)
         rows = np.full((len(queries), k), -1, dtype=np.int64)
@@ -167,102 +177,22 @@ def _evenly(count: int, chosen: int) -> Rows:
     return np.linspace(0, count - 1, min(chosen, count), dtype=np.int64)
 
 
+def _probes(similarity: Vectors, lists: Rows) -> int:
+    """How many lists to look into, in the order of (n, lists) similarities, to find the target share of
+    what lies in these (n, k) lists."""
+    rank = np.argsort(np.argsort(-similarity, axis=1), axis=1)
+    ranks = np.take_along_axis(rank, lists, 1)
+    return 1 + int(np.quantile(ranks, TARGET_RECALL, method="inverted_cdf")) if ranks.size else 1
+
+
+def _recall(found: Vectors, exact: Vectors) -> float:
+    """The share of answers that are as near as the last of the true ones, whichever of equals they are."""
+    return float(np.mean(found >= exact[:, -1:] - 1e-5)) if found.size else 1.0
+
+
 def _without(own: Rows, scores: Vectors, rows: Rows) -> tuple[Vectors, Rows]:
     """Take each query's own row out of its (m, n) answers, or the last one if it is not there."""
     is_own = rows == own[:, None]
     is_own[~is_own.any(axis=1), -1] = True
     shape = len(rows), -1
     return scores[~is_own].reshape(shape), rows[~is_own].reshape(shape)
-
-
-def neighbors_in_lists(
-    vectors: Vectors,
-    centroids: Vectors,
-    inverted_lists: Sequence[Rows],
-    probes: int,
-    k: int,
-    progress: bool,
-) -> tuple[Vectors, Rows]:
-    """The ``k`` nearest other vectors of every vector: (n, k) dot products and rows, the best first.
-
-    Vectors that look into the same list do so together: one product of matrices is an order of
-    magnitude faster than as many dot products one after the other, and a million vectors take minutes.
-
-    Args:
-        vectors: (n, d), which may be a mapped file.
-        centroids: (lists, d).
-        inverted_lists: the rows of each list; every row is in one of them.
-        probes: lists that a vector looks into: those with the nearest centroids.
-        k: number of neighbors; what is not found is row -1 and -inf.
-        progress: whether to show a progress bar.
-    """
-    count, k = len(vectors), min(k, len(vectors) - 1)
-    scores = np.empty((count, k), dtype=np.float32)
-    rows = np.empty((count, k), dtype=np.int64)
-    with bar(total=count, desc="Neighbors", unit=" texts", shown=progress) as done:
-        for start in range(0, count, NEIGHBORS_BLOCK):
-            part = slice(start, min(start + NEIGHBORS_BLOCK, count))
-            block, own = np.asarray(vectors[part]), np.arange(part.start, part.stop)
-            searchers = _searchers(block, centroids, probes)
-            # One more, since each finds itself.
-            found = _nearest_of_block(vectors, block, searchers, inverted_lists, k + 1)
-            scores[part], rows[part] = sort_best(*_without(own, *found))
-            done.update(len(own))
-    return scores, rows
-
-
-def _nearest_of_block(
-    vectors: Vectors,
-    block: Vectors,
-    searchers: Iterator[tuple[int, NDArray[np.int64]]],
-    inverted_lists: Sequence[Rows],
-    k: int,
-) -> tuple[Vectors, Rows]:
-    """The ``k`` nearest of some vectors, themselves among them, unsorted."""
-    best = np.full((len(block), k), -np.inf, dtype=np.float32)
-    rows = np.full((len(block), k), -1, dtype=np.int64)
-    floor = best[:, 0].copy()  # the worst of each vector's best: an answer must be above it
-    for number, asking in searchers:
-        members = inverted_lists[number]
-        if not len(members) or not len(asking):
-            continue
-        found = block[asking] @ np.asarray(vectors[members]).T
-        better = np.flatnonzero(found.max(axis=1) > floor[asking])
-        asking = asking[better]
-        both = np.concatenate([best[asking], found[better]], axis=1)
-        of = np.broadcast_to(members, (len(better), len(members)))
-        of_both = np.concatenate([rows[asking], of], axis=1)
-        keep = largest(both, k)
-        best[asking] = np.take_along_axis(both, keep, 1)
-        rows[asking] = np.take_along_axis(of_both, keep, 1)
-        floor[asking] = best[asking].min(axis=1)
-    return best, rows
-
-
-def _searchers(
-    block: Vectors, centroids: Vectors, probes: int
-) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Lists, each with the vectors of the block that look into it.
-
-    All lists come twice: the first time for the vectors to which they are among the very nearest.
-    These raise the floor, so that most of what is found later need not be sorted in.
-    """
-    first, lists = max(1, probes // FIRST), len(centroids)
-    probes = min(probes, lists)
-    ends = sorted({lists - probes, lists - first})
-    small = np.uint16 if lists <= 2**16 else np.int64  # small numbers are sorted by counting
-    chosen = np.concatenate(
-        [
-            # The nearest lists of each vector, the very nearest at the end.
-            np.argpartition(block[start : start + QUERY_BLOCK] @ centroids.T, ends, axis=1)[
-                :, lists - probes :
-            ].astype(small)
-            for start in range(0, len(block), QUERY_BLOCK)
-        ]
-    )
-    for turn in (chosen[:, -first:], chosen[:, :-first]):
-        if turn.shape[1]:
-            flat = turn.ravel()
-            order = np.argsort(flat, kind="stable") // turn.shape[1]
-            ends_of_lists = np.cumsum(np.bincount(flat, minlength=lists))
-            yield from enumerate(np.split(order, ends_of_lists[:-1]))

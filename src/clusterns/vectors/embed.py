@@ -64,44 +64,33 @@ class Embedder:
         self.batch_size = batch_size
         self.progress = progress
         self.encoded = 0
-        self._rows: dict[tuple[Task | None, str], int] = {}
-        self._blocks: list[Vectors] = []
+        self.dimension: int | None = None
         self._tokens: dict[str, int] = {}
         self._cache = cache / fingerprint(model) if cache else None
-        self._cached = _read_cache(self._cache) if self._cache else {}
-
-    @property
-    def dimension(self) -> int | None:
-        """The number of dimensions; None before the first text."""
-        return self._blocks[0].shape[1] if self._blocks else None
+        self._vectors = _read_cache(self._cache) if self._cache else {}
 
     def __call__(self, sentences: Sequence[str], task: Task | None = None) -> Vectors:
         """Embed texts: (n, d) in their order."""
-        self._encode_new(list(dict.fromkeys(sentences)), task)
-        if len(self._blocks) > 1:
-            self._blocks = [np.concatenate(self._blocks)]
-        if not self._blocks:
+        if not sentences:
             return np.empty((0, 0), dtype=np.float32)
-        return self._blocks[0][[self._rows[task, sentence] for sentence in sentences]]
-
-    def _encode_new(self, distinct: list[str], task: Task | None) -> None:
-        new = [sentence for sentence in distinct if (task, sentence) not in self._rows]
-        keys = {sentence: _key(sentence, task) for sentence in new} if self._cache else {}
-        cached = [sentence for sentence in new if keys.get(sentence) in self._cached]
-        if cached:
-            self._add(cached, task, np.stack([self._cached.pop(keys[s]) for s in cached]))
-        rest = [sentence for sentence in new if (task, sentence) not in self._rows]
-        if rest:
-            vectors = self._encode(rest, task)
-            self._add(rest, task, vectors)
+        keys = [_key(sentence, task) for sentence in sentences]
+        pairs = zip(keys, sentences, strict=True)
+        new = {key: sentence for key, sentence in pairs if key not in self._vectors}
+        if new:
+            vectors = self._encode([*new.values()], task)
+            _check_dimension(self.dimension, vectors.shape[1])
+            self._vectors.update(zip(new, vectors, strict=True))
             if self._cache:
-                _write_cache(self._cache, [keys[sentence] for sentence in rest], vectors)
+                _write_cache(self._cache, [*new], vectors)
+        found = np.stack([self._vectors[key] for key in keys])
+        self.dimension = found.shape[1]
+        return found
 
     def _encode(self, sentences: list[str], task: Task | None) -> Vectors:
         # Queries and documents may have prompts of their own.
-        encode = getattr(self.model, f"encode_{task}", None) if task else None
+        own = getattr(self.model, f"encode_{task}", None) if task else None
         encode = partial(
-            encode or self.model.encode, batch_size=self.batch_size, show_progress_bar=False
+            own or self.model.encode, batch_size=self.batch_size, show_progress_bar=False
         )
         size = self.batch_size * BATCHES_PER_CALL
         with bar(total=len(sentences), desc="Encode", shown=self.progress) as shown:
@@ -111,13 +100,7 @@ class Embedder:
         self.encoded += len(sentences)
         return vectors
 
-    def _add(self, sentences: list[str], task: Task | None, vectors: Vectors) -> None:
-        _check_dimension(self.dimension, vectors.shape[1])
-        start = len(self._rows)
-        self._blocks.append(vectors)
-        self._rows.update({(task, s): start + row for row, s in enumerate(sentences)})
-
-    def _count(self, sentences: list[str]) -> list[int]:
+    def _count(self, sentences: Sequence[str]) -> list[int]:
         """The number of tokens of each text, counted once."""
         new = [sentence for sentence in sentences if sentence not in self._tokens]
         self._tokens.update(zip(new, token_counts(self.model, new), strict=True))
@@ -126,7 +109,7 @@ class Embedder:
     def truncation_rate(self, sentences: Sequence[str]) -> float:
         """The share of the distinct texts that the model truncates."""
         limit = getattr(self.model, "max_seq_length", None) or math.inf
-        counts = self._count(list(dict.fromkeys(sentences)))
+        counts = self._count([*dict.fromkeys(sentences)])
         return sum(count > limit for count in counts) / max(1, len(counts))
 
 
@@ -151,39 +134,32 @@ class DocumentEncoder:
         pool: dict[Any, Any] | None = None,
     ) -> None:
         self.model = model
-        self.batch_size = batch_size
         self.truncated = 0
-        processes = BATCHES_PER_DEVICE * len(pool["processes"]) if pool else 1
-        self._size = batch_size * processes
+        self._batch_size = batch_size
+        self._size = batch_size * (BATCHES_PER_DEVICE * len(pool["processes"]) if pool else 1)
         self._encode = partial(
-            model.encode_document,
-            batch_size=batch_size,
-            chunk_size=batch_size,
-            pool=pool,
-            normalize_embeddings=normalize,
-            show_progress_bar=False,
-        )
+            model.encode_document, batch_size=batch_size, chunk_size=batch_size, pool=pool,
+            normalize_embeddings=normalize, show_progress_bar=False,
+        )  # fmt: skip
 
     def __call__(self, texts: Sequence[str], advance: Callable[[int], object]) -> Vectors:
         """Encode texts, equal ones once: (n, d) in their order."""
         index: dict[str, int] = {}
         rows = [index.setdefault(text, len(index)) for text in texts]
-        distinct = list(index)
-        counts = token_counts(self.model, distinct, "document")
-        limit = self.model.max_seq_length
-        if limit is not None:
-            self.truncated += sum(counts[row] > limit for row in rows)
+        counts = token_counts(self.model, [*index], "document")
+        limit = self.model.max_seq_length or math.inf
+        self.truncated += sum(counts[row] > limit for row in rows)
         try:
-            vectors = encode_longest_first(self._encode, distinct, counts, self._size, advance)
+            vectors = encode_longest_first(self._encode, [*index], counts, self._size, advance)
         except RuntimeError as error:
             # The system kills a process of the pool that takes too much memory.
             if is_out_of_memory(error) or "died unexpectedly" in str(error):
                 raise UserError(
-                    f"a batch of {self.batch_size} texts does not fit into the device's memory. "
+                    f"a batch of {self._batch_size} texts does not fit into the device's memory. "
                     "Continue with a smaller --batch-size."
                 ) from error
             raise
-        advance(len(rows) - len(distinct))
+        advance(len(rows) - len(index))
         return vectors[rows]
 
 
@@ -192,14 +168,12 @@ def document_encoder(
     model: SentenceTransformer, devices: Sequence[str], batch_size: int, normalize: bool
 ) -> Iterator[DocumentEncoder]:
     """Open an encoder on ``devices``: with several of them, a process each."""
-    if len(devices) < 2:
-        yield DocumentEncoder(model, batch_size, normalize)
-        return
-    pool = model.start_multi_process_pool(list(devices))
+    pool = model.start_multi_process_pool([*devices]) if len(devices) > 1 else None
     try:
         yield DocumentEncoder(model, batch_size, normalize, pool)
     finally:
-        model.stop_multi_process_pool(pool)
+        if pool:
+            model.stop_multi_process_pool(pool)
 
 
 def all_devices() -> list[str]:
@@ -221,24 +195,21 @@ def encode_longest_first(
 ) -> Vectors:
     """Encode texts sorted by their token ``counts``, ``size`` per call: (n, d) in their order.
 
-    ``advance`` is told how many more are done. Vectors that cannot be right are refused.
+    Calls ``advance`` with the number of texts of each call. Refuses vectors that cannot be right.
     """
     order = np.argsort([-count for count in counts], kind="stable")
-    vectors: Vectors | None = None
+    parts: list[Vectors] = []
     for rows in np.split(order, range(size, len(order), size)):
-        chunk = [sentences[row] for row in rows]
-        part = np.asarray(encode(chunk), dtype=np.float32)
-        if part.ndim != 2 or len(part) != len(chunk):
+        part = np.asarray(encode([sentences[row] for row in rows]), dtype=np.float32)
+        if part.ndim != 2 or len(part) != len(rows):
             raise UserError(
-                f"the model returned an array of shape {part.shape} for {len(chunk)} texts: it is "
+                f"the model returned an array of shape {part.shape} for {len(rows)} texts: it is "
                 "not a sentence encoder, or its vectors differ in length."
             )
-        if vectors is None:
-            vectors = np.empty((len(sentences), part.shape[1]), dtype=np.float32)
-        _check_dimension(vectors.shape[1], part.shape[1])
-        vectors[rows] = part
-        advance(len(chunk))
-    assert vectors is not None, "no text to encode"
+        _check_dimension(parts[0].shape[1] if parts else None, part.shape[1])
+        parts.append(part)
+        advance(len(rows))
+    vectors = np.concatenate(parts)[np.argsort(order)]
     broken = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if len(broken):
         raise UserError(
@@ -275,7 +246,8 @@ def _check_dimension(before: int | None, now: int) -> None:
 
 
 def _key(sentence: str, task: Task | None) -> bytes:
-    return hashlib.blake2b(f"{task or ''}\n{sentence}".encode(), digest_size=16).digest()
+    content = f"{task or ''}\n{sentence}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(content, digest_size=16).digest()
 
 
 def _read_cache(folder: Path) -> dict[bytes, Vectors]:

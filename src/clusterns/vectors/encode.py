@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 from sentence_transformers import SentenceTransformer
@@ -109,6 +109,7 @@ def encode_corpus(
     columns = Columns(settings.column, settings.id_column, keep=settings.keep)
     for line in describe_columns(sources, columns) if progress else ():
         log(line)
+    read = partial(tables, sources, columns, unit=settings.unit, max_words=max_words(model))
     requested = Manifest(
         model=ModelFacts(
             name=name,
@@ -130,8 +131,7 @@ def encode_corpus(
             existing = None
     if existing is not None:
         existing.check(requested, target)
-    words = max_words(model)
-    first = next(tables(sources, columns, CALIBRATION, unit=settings.unit, max_words=words), None)
+    first = next(read(CALIBRATION), None)
     if first is None:
         raise UserError(f"there is no text in {', '.join(names)}.")
     devices = devices or all_devices()
@@ -142,7 +142,9 @@ def encode_corpus(
         manifest = existing or _with_ranges(requested, first, encode).begin(target)
         manifest.check(requested, target)
         store, known = Store(target, manifest), KnownVectors(reuse, manifest)
-        report = _encode_partition(sources, columns, store, known, partition, encode, progress)
+        sizes = [source.size for source in sources]
+        total = None if None in sizes else sum(size or 0 for size in sizes)
+        report = _encode_partition(read, total, store, known, partition, encode, progress)
     if content_of(sources) != requested.corpus.fingerprint:
         raise UserError(
             f"{', '.join(names)} changed while it was encoded. Delete {output} and start again."
@@ -160,35 +162,38 @@ def encode_corpus(
 
 
 def _encode_partition(
-    sources: Sequence[Source],
-    columns: Columns,
+    read: Callable[[int, Callable[[int], object]], Iterator[pa.Table]],
+    total_bytes: int | None,
     store: Store,
     known: KnownVectors,
     partition: Partition,
     encode: DocumentEncoder,
     shown: bool,
 ) -> EncodeReport:
-    settings, ranges = store.manifest.settings, store.manifest.ranges
+    settings = store.manifest.settings
     size = settings.shard_size
     store.remove_leftovers(partition)
-    count = rows = encoded = empty = 0
-    with _Progress(sources, partition, shown) as progress:
-        rows_of_shards = tables(
-            sources, columns, size, progress.read_bytes, settings.unit, max_words(encode.model)
-        )
-        for number, table in enumerate(rows_of_shards):
+    count = rows = encoded = empty = bytes_read = 0
+
+    def advance(more: int) -> None:
+        nonlocal bytes_read
+        bytes_read += more
+
+    with bar(desc="Encode", unit=" texts", shown=shown) as progress:
+        for number, table in enumerate(read(size, advance)):
             count, rows = count + 1, rows + len(table)
-            progress.expect(rows)
+            if total_bytes and bytes_read:  # what was read tells how many texts there are
+                estimate = rows * total_bytes / bytes_read / partition.count
+                progress.total = max(progress.n, round(estimate))
             if number not in partition:
                 continue
             if store.is_done(number, len(table)):
-                progress.skip(len(table))
+                progress.update(len(table))
                 continue
             texts = table["text"].to_pylist()
-            advance = progress.bar.update
-            vectors, new = known.complete(texts, lambda some: encode(some, advance))  # noqa: B023
-            progress.skip(len(texts) - new)
-            store.write(number, table, quantize(vectors, settings.precision, ranges))
+            vectors, new = known.complete(texts, lambda some: encode(some, progress.update))
+            progress.update(len(texts) - new)
+            store.write(number, table, quantize(vectors, settings.precision, store.manifest.ranges))
             encoded += new
             empty += sum(not text.strip() for text in texts)
     missing = [
@@ -199,39 +204,6 @@ def _encode_partition(
     return EncodeReport(
         rows, count, missing, encoded, encode.truncated, empty, length_limit(encode.model)
     )
-
-
-class _Progress:
-    """A bar over the texts of one process; their total is estimated from the bytes read so far."""
-
-    def __init__(self, sources: Sequence[Source], partition: Partition, shown: bool) -> None:
-        sizes = [source.size for source in sources]
-        self.size = None if None in sizes else sum(size or 0 for size in sizes)
-        self.parts = partition.count
-        self.bytes = 0
-        self.bar = bar(desc="Encode", unit=" texts", shown=shown)
-
-    def __enter__(self) -> _Progress:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.bar.close()
-
-    def read_bytes(self, count: int) -> None:
-        self.bytes += count
-
-    def expect(self, rows: int) -> None:
-        """Estimate the total, given how many rows were read, ours or not."""
-        if not self.bar.disable and self.size and self.bytes:
-            estimate = rows * self.size / self.bytes / self.parts
-            self.bar.total = max(self.bar.n, round(estimate))
-
-    def skip(self, count: int) -> None:
-        """Count texts that an earlier process encoded; the rate leaves them out."""
-        if not self.bar.disable:
-            self.bar.initial += count
-            self.bar.n += count
-            self.bar.refresh()
 
 
 def _with_ranges(requested: Manifest, first: pa.Table, encode: DocumentEncoder) -> Manifest:

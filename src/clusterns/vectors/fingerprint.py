@@ -1,8 +1,8 @@
-"""Which model it is: a digest of all that decides its vectors, and of nothing else.
+"""Fingerprint of a model: a digest of everything that decides its vectors, and of nothing else.
 
-Not of how the libraries print or name things: a folder of vectors that was begun can be gone on
-with after an upgrade. So weights count without their names, modules by the name of their class and
-by what is configured other than off, and versions, names and what concerns training do not count.
+It ignores how libraries print or name things, so that an upgrade does not invalidate a folder of vectors: it hashes
+weights without their names, and modules by their class name and the options that are on. Versions, names and training
+options do not count.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ _CLASS_PATH = re.compile(r"[a-z_]\w*(\.\w+)*\.([A-Z]\w*)")
 
 
 def fingerprint(model: Any) -> str:
-    """A digest of all that decides a model's vectors: weights, modules, tokeniser, prompts."""
+    """A digest of all that decides a model's vectors: weights, modules, tokenizer, prompts."""
     if not isinstance(model, torch.nn.Module):
         raise UserError("only a PyTorch model has a fingerprint, which caching needs.")
     facts = {
         "modules": list(_modules(model)),
-        "tokeniser": _tokeniser(getattr(model, "tokenizer", None)),
+        # Another spelling of this key would change every fingerprint.
+        "tokeniser": _tokenizer(getattr(model, "tokenizer", None)),
         "max_length": getattr(model, "max_seq_length", None),
         "prompts": getattr(model, "prompts", None),
         "prompt": getattr(model, "default_prompt_name", None),
@@ -41,7 +42,7 @@ def fingerprint(model: Any) -> str:
     }
     digest = hashlib.sha256(json.dumps(_switched_on(facts), sort_keys=True).encode())
     for tensor in model.state_dict().values():
-        # Whole numbers are tables of positions, which libraries keep now and then.
+        # Integer tensors are tables of positions, which some versions of the libraries store.
         if tensor.is_floating_point():
             digest.update(f"{tensor.dtype} {tuple(tensor.shape)}".encode())
             flat = tensor.detach().cpu().contiguous().flatten()
@@ -69,34 +70,36 @@ def _modules(model: torch.nn.Module) -> Iterator[dict[str, Any]]:
         yield from _modules(child)
 
 
-def _tokeniser(tokeniser: Any) -> dict[str, Any]:
-    """The rules of a tokeniser, and its words in the order of their numbers."""
-    backend = getattr(tokeniser, "backend_tokenizer", None)
+def _tokenizer(tokenizer: Any) -> dict[str, Any]:
+    """The rules of a tokenizer, or its words in the order of their ids."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None:
         rules = json.loads(backend.to_str())
-        # How the last batch was cut and padded is no property of the model.
+        # How the last batch was truncated and padded is not a property of the model.
         return {
             **rules,
             "truncation": None,
             "padding": None,
             "version": None,
-            "split_special_tokens": getattr(tokeniser, "split_special_tokens", None),
-            "chat_template": getattr(tokeniser, "chat_template", None),
+            "split_special_tokens": getattr(tokenizer, "split_special_tokens", None),
+            "chat_template": getattr(tokenizer, "chat_template", None),
         }
-    vocabulary: Any = getattr(tokeniser, "get_vocab", dict)()
+    vocabulary: Any = getattr(tokenizer, "get_vocab", dict)()
     if isinstance(vocabulary, dict):
         vocabulary = sorted(vocabulary, key=lambda word: int(vocabulary[word]))
     return {
-        "kind": type(tokeniser).__name__,
+        "kind": type(tokenizer).__name__,
         "words": list(vocabulary),
-        "stop_words": sorted(getattr(tokeniser, "stop_words", ())),
-        "lower_case": getattr(tokeniser, "do_lower_case", None),
+        "stop_words": sorted(getattr(tokenizer, "stop_words", ())),
+        "lower_case": getattr(tokenizer, "do_lower_case", None),
     }
 
 
 def _switched_on(value: Any) -> Any:
-    """Configuration without what is off or empty, so that an option that a library adds, off at
-    first, changes nothing; and classes without the module that they lie in."""
+    """Configuration without options that are off or empty, and classes without their modules.
+
+    So a new option of a library, off by default, changes nothing.
+    """
     if isinstance(value, dict):
         kept = {str(key): _switched_on(item) for key, item in value.items()}
         return {k: v for k, v in kept.items() if v is not None and v is not False and v != {}}

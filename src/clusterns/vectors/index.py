@@ -20,7 +20,6 @@ from clusterns.locks import locked
 from clusterns.vectors.ann import InvertedFile, is_installed
 from clusterns.vectors.encode import IN_MEMORY, encode_corpus
 from clusterns.vectors.fingerprint import fingerprint
-from clusterns.vectors.hits import Hit
 from clusterns.vectors.mapped import (
     FACTS,
     LISTS,
@@ -32,7 +31,7 @@ from clusterns.vectors.mapped import (
     prepare,
 )
 from clusterns.vectors.nearest import Rows, Vectors, all_nearest, nearest, unit
-from clusterns.vectors.ranking import rank
+from clusterns.vectors.ranking import Hit, rank
 from clusterns.vectors.settings import By, Loading
 from clusterns.vectors.store import WORDS, Store
 from clusterns.vectors.words import WordIndex
@@ -141,8 +140,8 @@ class Index:
         self, model: SentenceTransformer, texts: Sequence[str], names: Sequence[str] | None = None
     ) -> Index:
         """Replace the texts and return the new index; texts that it holds already are not encoded again."""
-        manifest = self.manifest
-        if manifest.corpus.sources != [IN_MEMORY]:
+        of = self.manifest
+        if of.corpus.sources != [IN_MEMORY]:
             raise UserError(
                 f"{self.folder} holds text from files. Change them, then run `clusterns encode --update`."
             )
@@ -151,9 +150,8 @@ class Index:
                 f"give names to the new texts if and only if those in {self.folder} have names."
             )
         encode_corpus(
-            InMemorySource.of(texts, names), model, self.folder, manifest.settings,
-            name=manifest.model.name, loading=manifest.model.loading,
-            devices=[str(model.device)], update=True,
+            InMemorySource.of(texts, names), model, self.folder, of.settings, name=of.model.name,
+            loading=of.model.loading, devices=[str(model.device)], update=True,
         )  # fmt: skip
         return Index.open(self.folder)
 
@@ -161,22 +159,29 @@ class Index:
         self, model: SentenceTransformer, texts: Sequence[str], names: Sequence[str] | None = None
     ) -> Index:
         """Add texts; those that the index holds already, by the same name, are not added again."""
-        mine = self.texts.to_pylist()
+        mine = self._pairs()
         if names is None:
-            known = {*mine}
-            return self.update(model, [*mine, *(t for t in texts if t not in known)])
-        own = [] if self.names is None else self.names.to_pylist()
-        pairs = dict.fromkeys((*zip(own, mine, strict=False), *zip(names, texts, strict=True)))
-        return self.update(model, [text for _, text in pairs], [name for name, _ in pairs])
+            known = {text for text, _ in mine}
+            return self._replace(model, [*mine, *((t, None) for t in texts if t not in known)])
+        return self._replace(model, [*dict.fromkeys([*mine, *zip(texts, names, strict=True)])])
 
     def remove(self, model: SentenceTransformer, names: Collection[str]) -> Index:
         """Remove the texts with these names, or, in an index without names, these texts."""
-        unwanted, mine = {*names}, self.texts.to_pylist()
-        if self.names is None:
-            return self.update(model, [text for text in mine if text not in unwanted])
-        own = self.names.to_pylist()
-        rows = [row for row, name in enumerate(own) if name not in unwanted]
-        return self.update(model, [mine[row] for row in rows], [own[row] for row in rows])
+        unwanted = {*names}
+        return self._replace(
+            model, [(text, n) for text, n in self._pairs() if (n or text) not in unwanted]
+        )
+
+    def _pairs(self) -> list[tuple[str, str | None]]:
+        """The texts with their names."""
+        names = [None] * len(self) if self.names is None else self.names.to_pylist()
+        return [*zip(self.texts.to_pylist(), names, strict=True)]
+
+    def _replace(
+        self, model: SentenceTransformer, pairs: Sequence[tuple[str, str | None]]
+    ) -> Index:
+        names = [name for _, name in pairs if name is not None]
+        return self.update(model, [text for text, _ in pairs], names or None)
 
     @cached_property
     def words(self) -> WordIndex:
@@ -256,5 +261,6 @@ class Index:
         if len(self) <= EXACT_NEIGHBORS_UP_TO or not is_installed():
             return all_nearest(self.vectors, k, progress)
         lists = self.lists or InvertedFile.build(self.vectors, progress)
-        log(f"Neighbors by approximate search: {describe(lists.recall.recall)}.")
-        return lists.neighbors(k, progress)
+        cosines, rows, recall = lists.neighbors(k, progress)
+        log(f"Neighbors by approximate search: {describe(recall)}.")
+        return cosines, rows

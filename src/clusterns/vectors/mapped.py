@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.lib.format import open_memmap
 
 from clusterns.console import bar, log
 from clusterns.files import atomic_folder, read_json, write_json
 from clusterns.vectors.ann import InvertedFile, is_installed
-from clusterns.vectors.nearest import Vectors, unit
+from clusterns.vectors.nearest import unit
 from clusterns.vectors.store import Store
 
 SEARCH = "search"  # beside the shards: the same vectors as one mapped file, made once
@@ -36,14 +37,27 @@ def _wants_lists(rows: int) -> bool:
 
 
 def prepare(store: Store, folder: Path, of: str, progress: bool) -> None:
-    """Make the mapped files of an index, whole or not at all."""
+    """Make the mapped files of an index, whole or not at all: unit vectors, and rows in an Arrow file."""
     count, dimension = store.texts, store.dimension
     facts: dict[str, Any] = {"of": of, "rows": count, "dimension": dimension}
+    named = store.manifest.settings.id_column is not None
+    known = {"id": pa.string() if named else pa.int64(), "text": pa.string()}
+    schema = pa.schema({field.name: field.type for field in store.schema} | known)
     with atomic_folder(folder) as temporary:
-        vectors = np.lib.format.open_memmap(
-            temporary / VECTORS, mode="w+", dtype=np.float32, shape=(count, dimension)
-        )
-        _copy(store, vectors, temporary / ROWS, progress)
+        vectors = open_memmap(temporary / VECTORS, "w+", np.float32, (count, dimension))
+        done = 0
+        with (
+            pa.OSFile(str(temporary / ROWS), "wb") as file,
+            pa.ipc.new_file(file, schema) as writer,
+            bar(total=count, desc="Open", unit=" texts", shown=progress) as shown,
+        ):
+            for table, block in store.blocks():
+                vectors[done : done + len(block)] = unit(block)
+                if "text" not in table.column_names:
+                    table = table.append_column("text", pa.nulls(len(block)))
+                writer.write_table(table.select(schema.names).cast(schema))
+                done += len(block)
+                shown.update(len(block))
         vectors.flush()
         if _wants_lists(count):
             log(f"More than {EXACT_UP_TO:,} texts: search is approximate (an inverted file).")
@@ -56,26 +70,6 @@ def prepare(store: Store, folder: Path, of: str, progress: bool) -> None:
                 "'clusterns[faiss]'` makes it approximate and fast."
             )
         write_json(temporary / FACTS, facts)
-
-
-def _copy(store: Store, vectors: Vectors, rows: Path, progress: bool) -> None:
-    """Copy unit vectors into one array, ids and texts into one Arrow file."""
-    named = store.manifest.settings.id_column is not None
-    known = {"id": pa.string() if named else pa.int64(), "text": pa.string()}
-    schema = pa.schema({field.name: field.type for field in store.schema} | known)
-    done = 0
-    with (
-        pa.OSFile(str(rows), "wb") as file,
-        pa.ipc.new_file(file, schema) as writer,
-        bar(total=len(vectors), desc="Open", unit=" texts", shown=progress) as shown,
-    ):
-        for table, block in store.blocks():
-            vectors[done : done + len(block)] = unit(block)
-            columns = {name: table[name] for name in table.column_names}
-            columns.setdefault("text", pa.nulls(len(block)))
-            writer.write_table(pa.table(columns).select(schema.names).cast(schema))
-            done += len(block)
-            shown.update(len(block))
 
 
 def describe(recall: float) -> str:

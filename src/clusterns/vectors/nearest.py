@@ -27,6 +27,7 @@ def nearest(
     k: int,
     own: Rows | None = None,
     where: NDArray[np.bool_] | None = None,
+    progress: bool = False,
 ) -> tuple[Vectors, Rows]:
     """The ``k`` vectors with the largest dot product for each query, the best first.
 
@@ -36,6 +37,7 @@ def nearest(
         k: number of answers; fewer if there are fewer vectors.
         own: (m,) the row that each query has among the vectors, which is not an answer.
         where: (n,) the vectors that may be found; others have a dot product of -inf. None: all.
+        progress: whether to show a progress bar.
 
     Returns:
         (m, k) dot products and (m, k) rows.
@@ -43,11 +45,18 @@ def nearest(
     k = min(k, len(vectors) - (own is not None))
     scores = np.empty((len(queries), k), dtype=np.float32)
     rows = np.empty((len(queries), k), dtype=np.int64)
-    for start in range(0, len(queries), QUERY_BLOCK):
-        part = slice(start, start + QUERY_BLOCK)
-        few = None if own is None else own[part]
-        scores[part], rows[part] = _nearest_of_few(queries[part], vectors, k, few, where)
+    with bar(total=len(queries), desc="Neighbors", unit=" texts", shown=progress) as done:
+        for start in range(0, len(queries), QUERY_BLOCK):
+            part = slice(start, start + QUERY_BLOCK)
+            few = None if own is None else own[part]
+            scores[part], rows[part] = _nearest_of_few(queries[part], vectors, k, few, where)
+            done.update(len(scores[part]))
     return scores, rows
+
+
+def all_nearest(vectors: Vectors, k: int, progress: bool) -> tuple[Vectors, Rows]:
+    """The ``k`` nearest other vectors of every vector: (n, k) dot products and (n, k) rows."""
+    return nearest(vectors, vectors, k, np.arange(len(vectors)), progress=progress)
 
 
 def _nearest_of_few(
@@ -86,17 +95,3 @@ def largest(scores: Vectors, k: int) -> Rows:
     if k >= scores.shape[1]:
         return np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
     return np.argpartition(scores, -k, axis=1)[:, scores.shape[1] - k :]
-
-
-def all_nearest(vectors: Vectors, k: int, progress: bool) -> tuple[Vectors, Rows]:
-    """The ``k`` nearest other vectors of every vector: (n, k) dot products and (n, k) rows."""
-    k = min(k, len(vectors) - 1)
-    scores = np.empty((len(vectors), k), dtype=np.float32)
-    rows = np.empty((len(vectors), k), dtype=np.int64)
-    with bar(total=len(vectors), desc="Neighbors", unit=" texts", shown=progress) as done:
-        for start in range(0, len(vectors), QUERY_BLOCK):
-            part = slice(start, min(start + QUERY_BLOCK, len(vectors)))
-            own = np.arange(part.start, part.stop)
-            scores[part], rows[part] = nearest(vectors[part], vectors, k, own)
-            done.update(len(own))
-    return scores, rows

@@ -1,19 +1,55 @@
-"""From the candidates of both sides of a search to its results."""
+"""The results of one query: the best by vectors and by words, joined into one ranking."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterns.vectors.fusion import DEPTH, fuse, largest_first
-from clusterns.vectors.hits import Hit
 from clusterns.vectors.nearest import Rows, Vectors
 from clusterns.vectors.settings import By
 
 if TYPE_CHECKING:
     from clusterns.vectors.index import Index
+
+DEPTH = 100  # results of each side that are joined
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One result."""
+
+    score: float
+    """By vectors the cosine, by words the BM25 score, by both the mean of the two, scaled to 0-1."""
+    row: int
+    """Its row in the index or the corpus, from 0."""
+    text: str | None
+    """None if the folder holds no texts."""
+    name: str | None
+    """Its id, if it has one of its own."""
+    also: tuple[str, ...] = ()
+    """The names of others with the same text."""
+    cosine: float | None = None
+    """Cosine of query and text; None in a search by words."""
+    words: tuple[str, ...] = ()
+    """The words of the text that match the query; none in a search by vectors."""
+    source: str | None = None
+    """The file or dataset that it comes from."""
+    line: int | None = None
+    """Line of a text file, or row of a table without its header, from 1."""
+    heading: str | None = None
+    """The heading above it."""
+    columns: Mapping[str, str | None] = field(default_factory=dict)
+    """The columns that were kept."""
+    before: tuple[str, ...] = ()
+    """The texts before it, if asked for."""
+    after: tuple[str, ...] = ()
+    """The texts after it."""
+    query: str | None = None
+    """What was looked for, if there were several queries."""
 
 
 def rank(
@@ -30,37 +66,35 @@ def rank(
         scores[~where] = 0
     depth = max(top, DEPTH)
     while True:
-        rows, sides = _candidates(index, vector, scores, depth, where)
-        total = fuse(*sides.values()) if len(sides) == 2 else next(iter(sides.values()))
-        order = largest_first(total, len(total)).tolist()
-        groups: dict[object, list[int]] = {}  # of places with the same text
-        for place in order:
+        rows = _candidates(index, vector, scores, depth, where)
+        cosines = None if vector is None else np.asarray(index.vectors[rows]) @ vector
+        words = None if scores is None else scores[rows]
+        sides = [side for side in (cosines, words) if side is not None]
+        total = fuse(*sides) if len(sides) == 2 else sides[0]
+        groups: dict[object, list[int]] = {}  # the places of each text, the best first
+        for place in largest_first(total, len(total)).tolist():
             text = index.texts[int(rows[place])].as_py()
             groups.setdefault(int(rows[place]) if text is None else text, []).append(place)
         if len(groups) >= top or depth >= len(index):
             break
         depth *= 4
-    return [
-        _hit(index, query, rows[places], total[places[0]], {k: v[places] for k, v in sides.items()})
-        for places in [*groups.values()][:top]
-    ]
-
-
-def _hit(index: Index, query: str, rows: Rows, score: float, sides: dict[str, Vectors]) -> Hit:
-    """Rows with the same text as one result: the first of them, with the names of the others."""
-    first, *others = sorted(rows.tolist())
-    text = index.texts[first].as_py()
-    matches = "words" in sides and sides["words"][0] > 0
-    names = [None if index.names is None else index.names[row].as_py() for row in (first, *others)]
-    return Hit(
-        float(score),
-        first,
-        text,
-        names[0],
-        tuple(name for name in names[1:] if name is not None),
-        cosine=float(sides["vectors"][0]) if "vectors" in sides else None,
-        words=tuple(index.words.matches(query, text)) if matches else (),
-    )
+    hits = []
+    for best, *others in [*groups.values()][:top]:
+        first, *same = sorted(rows[[best, *others]].tolist())
+        text = index.texts[first].as_py()
+        matched = words is not None and words[best] > 0
+        hits.append(
+            Hit(
+                float(total[best]),
+                first,
+                text,
+                None if index.names is None else index.names[first].as_py(),
+                () if index.names is None else tuple(index.names[row].as_py() for row in same),
+                cosine=None if cosines is None else float(cosines[best]),
+                words=tuple(index.words.matches(query, text)) if matched else (),
+            )
+        )
+    return hits
 
 
 def _candidates(
@@ -69,8 +103,8 @@ def _candidates(
     scores: NDArray[np.float32] | None,
     depth: int,
     where: NDArray[np.bool_] | None,
-) -> tuple[Rows, dict[str, Vectors]]:
-    """The rows among the first ``depth`` of either side, and the scores of both for each of them."""
+) -> Rows:
+    """The rows among the first ``depth`` of either side."""
     found = []
     if vector is not None:
         _, (rows,) = index.nearest(vector[None], depth, where)
@@ -78,10 +112,29 @@ def _candidates(
     if scores is not None:
         rows = np.flatnonzero(scores)
         found.append(rows[largest_first(scores[rows], depth)])
-    rows = np.unique(np.concatenate(found))
-    sides = {}
-    if vector is not None:
-        sides["vectors"] = np.asarray(index.vectors[rows]) @ vector
-    if scores is not None:
-        sides["words"] = scores[rows]
-    return rows, sides
+    return np.unique(np.concatenate(found))
+
+
+def largest_first(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
+    """The positions of the ``k`` highest of (n,) scores, best first; equal ones in their order."""
+    k = min(k, len(scores))
+    if k == 0:
+        return np.zeros(0, dtype=np.int64)
+    # All that equal the last one, so that which of them are taken depends on their order alone.
+    least = np.partition(scores, len(scores) - k)[len(scores) - k]
+    found = np.flatnonzero(scores >= least)
+    return found[np.argsort(-scores[found], kind="stable")][:k]
+
+
+def fuse(*sides: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Scale each side's (n,) scores of the same candidates to 0-1 and average them.
+
+    Unlike reciprocal rank fusion, this keeps the distances within a list. A side that gives all
+    candidates the same score adds nothing.
+    """
+    return np.mean([_scaled(scores) for scores in sides], axis=0)
+
+
+def _scaled(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    low, high = scores.min(initial=np.inf), scores.max(initial=-np.inf)
+    return (scores - low) / (high - low) if high > low else np.zeros_like(scores)

@@ -27,15 +27,12 @@ class KnownVectors:
         for folder in folders:
             with suppress(UserError):
                 store = Store.open(folder)
-                if store.is_like(like):
-                    self._add(store)
-
-    def _add(self, store: Store) -> None:
-        for number in range(store.shards):
-            if store.is_done(number, store.rows_of(number)):
-                texts = pq.read_table(store.path(number), columns=["text"])["text"]
-                for row, text in enumerate(texts.to_pylist()):
-                    self._places.setdefault(text, (store, number, row))
+                if not store.manifest.gives_vectors_of(like):
+                    continue
+                for number in store.done():
+                    texts = pq.read_table(store.path(number), columns=["text"])["text"]
+                    for row, text in enumerate(texts.to_pylist()):
+                        self._places.setdefault(text, (store, number, row))
 
     def complete(
         self, texts: Sequence[str], encode: Callable[[list[str]], NDArray[np.float32]]
@@ -51,7 +48,5 @@ class KnownVectors:
             store, number, _ = self._places[texts[rows[0]]]
             stored = store.read(number)[1]
             parts.append((rows, stored[[self._places[texts[row]][2] for row in rows]]))
-        vectors = np.empty((len(texts), parts[0][1].shape[1]), dtype=np.float32)
-        for rows, part in parts:
-            vectors[rows] = part
-        return vectors, len(new)
+        order = np.concatenate([rows for rows, _ in parts])
+        return np.concatenate([part for _, part in parts])[np.argsort(order)], len(new)

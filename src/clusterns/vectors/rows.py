@@ -32,42 +32,26 @@ def tables(
     """Yield every unit of the sources, ``size`` rows per table; the last one may be shorter.
 
     A table has the columns ``id`` (int64: the number of the row; or string), ``text`` (never null),
-    those of its place, if the sources are files or datasets, and those that are kept. ``advance`` is
-    told how many more bytes were read.
+    those of its place, if the sources are files or datasets, and those that are kept. It calls
+    ``advance`` with the number of bytes read.
     """
-    pending: list[pa.RecordBatch] = []
-    rows = start = 0
-    for batch in _batches(sources, columns, advance, unit, max_words):
-        while rows + batch.num_rows >= size:
-            table = pa.Table.from_batches([*pending, batch.slice(0, size - rows)])
-            yield _with_ids(table, columns, start)
-            batch = batch.slice(size - rows)
-            start += size
-            pending, rows = [], 0
-        if batch.num_rows:
-            pending.append(batch)
-            rows += batch.num_rows
-    if pending:
-        yield _with_ids(pa.Table.from_batches(pending), columns, start)
-
-
-def _batches(
-    sources: Sequence[Source],
-    columns: Columns,
-    advance: Callable[[int], object],
-    unit: Unit,
-    max_words: int,
-) -> Iterator[pa.RecordBatch]:
     in_memory = any(isinstance(source, InMemorySource) for source in sources)
     unused = ["number", *(PLACE if in_memory else () if unit == "passage" else ("heading",))]
+    pending: list[pa.RecordBatch] = []
+    start = 0
     for batch in located_rows(sources, columns, advance, unit, max_words):
         batch = batch.drop_columns(unused)
-        if columns.id is None:
-            yield batch
-        else:
-            # An empty line between two records is no record.
+        if columns.id is not None:  # an empty line between two records is no record
             blank = pc.and_(pc.is_null(batch["text"]), pc.is_null(batch["id"]))
-            yield batch.filter(pc.invert(blank))
+            batch = batch.filter(pc.invert(blank))
+        pending.append(batch)
+        while sum(map(len, pending)) >= size:
+            rows = pa.Table.from_batches(pending)
+            yield _with_ids(rows.slice(0, size), columns, start)
+            start += size
+            pending = rows.slice(size).to_batches()
+    if any(map(len, pending)):
+        yield _with_ids(pa.Table.from_batches(pending), columns, start)
 
 
 def max_words(model: SentenceTransformer) -> int:

@@ -78,6 +78,13 @@ class Manifest(Settings):
         write_once(folder / MANIFEST, self.model_dump(exclude_none=True))
         return read_manifest(folder) or self
 
+    def gives_vectors_of(self, other: Manifest) -> bool:
+        """Whether a folder of this manifest holds the very vectors that the same texts have in another one."""
+        mine, theirs = self.settings, other.settings
+        exact = mine.precision == theirs.precision == "float32" and mine.text
+        same = self.model.fingerprint == other.model.fingerprint
+        return exact and same and mine.normalize == theirs.normalize
+
     def check(self, requested: Manifest, folder: Path) -> None:
         """Refuse to mix other shards with these."""
         if requested.model.fingerprint != self.model.fingerprint:
@@ -237,20 +244,16 @@ class Store:
             self._check(number)
             yield self.read(number)
 
-    def rows_of(self, number: int) -> int:
-        """The number of rows of a shard."""
-        size = self.manifest.settings.shard_size
-        return min(size, self.texts - number * size)
+    def done(self) -> list[int]:
+        """The shards that are there."""
+        return [number for number in range(self.shards) if self._is_whole(number)]
 
-    def is_like(self, other: Manifest) -> bool:
-        """Whether the vectors of its texts are those of another folder to be made."""
-        mine, theirs = self.manifest.settings, other.settings
-        same = self.manifest.model.fingerprint == other.model.fingerprint
-        exact = mine.precision == theirs.precision == "float32"
-        return same and exact and mine.text and mine.normalize == theirs.normalize
+    def _is_whole(self, number: int) -> bool:
+        size = self.manifest.settings.shard_size
+        return self.is_done(number, min(size, self.texts - number * size))
 
     def _check(self, number: int) -> None:
-        if not self.is_done(number, self.rows_of(number)):
+        if not self._is_whole(number):
             raise UserError(
                 f"{self.path(number)} is missing, damaged or of another model. Run the "
                 "`clusterns encode` command again to restore it."

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ from clusterns.locks import locked
 from clusterns.vectors.language import Language, detect_language, words_of
 
 K1, B = 1.5, 0.75  # how repeated words saturate and how much length counts, as in bm25s
-VERSION = 1  # of the way a text becomes words
+VERSION = 2  # of the way a text becomes words
 COUNTS, INDEX, FACTS = "counts", "index", "facts.json"
 ARRAYS = WORDS, STARTS, ROWS, WEIGHTS = "words.npy", "starts.npy", "rows.npy", "weights.npy"
 
@@ -35,44 +35,39 @@ Scores = NDArray[np.float32]
 
 
 class Counts(NamedTuple):
-    """How often words occur in the texts of a shard: ``codes[starts[i] : starts[i + 1]]`` are the
-    distinct words of text i, as places in ``words``, and ``counts`` says how often each occurs."""
+    """How often words occur in the texts of a shard."""
 
     words: list[str]
-    starts: NDArray[np.int64]
-    codes: NDArray[np.int32]
-    counts: NDArray[np.int32]
+    times: csr_matrix
+    """(texts, words)"""
 
     @classmethod
-    def of(cls, texts: Iterable[str | None]) -> Counts:
+    def of(cls, texts: Sequence[str | None]) -> Counts:
         """Count the words of texts."""
         known: dict[str, int] = {}
-        starts, codes, counts = [0], array("i"), array("i")
+        starts, codes, times = [0], array("i"), array("i")
         for text in texts:
             found = Counter(words_of(text or ""))
             codes.extend([known.setdefault(word, len(known)) for word in found])
-            counts.extend(found.values())
+            times.extend(found.values())
             starts.append(len(codes))
-        return cls(
-            list(known),
-            np.array(starts, dtype=np.int64),
-            np.array(codes, dtype=np.int32),
-            np.array(counts, dtype=np.int32),
-        )
+        arrays = np.array(times, np.int32), np.array(codes, np.int32), starts
+        return cls([*known], csr_matrix(arrays, (len(texts), len(known))))
 
     @classmethod
     def read(cls, path: Path) -> Counts:
         """Read what :meth:`write` wrote."""
         with np.load(path, allow_pickle=False) as stored:
-            words = stored["words"].tobytes().decode()
-            arrays = (stored[name] for name in cls._fields[1:])
-            return cls(words.split("\n") if words else [], *arrays)
+            words = stored["words"].tobytes().decode().split("\n")[:-1]
+            arrays = stored["data"], stored["indices"], stored["indptr"]
+        return cls(words, csr_matrix(arrays, (len(arrays[2]) - 1, len(words))))
 
     def write(self, path: Path) -> None:
         """Write a file, whole or not at all."""
-        words = np.frombuffer("\n".join(self.words).encode(), dtype=np.uint8)
+        words = np.frombuffer("".join(f"{word}\n" for word in self.words).encode(), np.uint8)
+        arrays = {name: getattr(self.times, name) for name in ("data", "indices", "indptr")}
         with atomic_file(path) as temporary, temporary.open("wb") as file:
-            np.savez(file, **self._asdict() | {"words": words})
+            np.savez(file, words=words, **arrays)
 
 
 class WordIndex:
@@ -178,45 +173,44 @@ def _build(shards: Sequence[Path], folder: Path, digest: str, language: str | No
     """Turn counts into scores, sorted by word; only one shard is in memory at a time."""
     totals: Counter[str] = Counter()
     for path in shards:
-        shard = Counts.read(path)
-        times = np.bincount(shard.codes, shard.counts, len(shard.words))
-        totals.update(dict(zip(shard.words, times.tolist(), strict=True)))
+        words, times = Counts.read(path)
+        sums = np.asarray(times.sum(axis=0)).ravel().tolist()
+        totals.update(dict(zip(words, sums, strict=True)))
     spoken = Language(language or detect_language(totals))
-    stems = [stem.encode() for stem in spoken.stems(list(totals))]
-    words, stem_of = np.unique(np.array(stems, dtype=bytes), return_inverse=True)
+    stems = [stem.encode() for stem in spoken.stems([*totals])]
+    known, stem_of = np.unique(np.array(stems, dtype=bytes), return_inverse=True)
     code_of = dict(zip(totals, stem_of.tolist(), strict=True))
     # Stop words can be searched for, but do not make a text long.
     stop = {stem.encode() for stem in spoken.stems(sorted(spoken.stop_words))}
-    counts_as_length = np.array([word not in stop for word in words.tolist()], dtype=np.float32)
+    counts_as_length = np.array([stem not in stop for stem in known.tolist()], dtype=np.float32)
 
-    def matrix(path: Path) -> csc_matrix:
-        shard = Counts.read(path)
-        codes = np.array([code_of[word] for word in shard.words], dtype=np.int32)[shard.codes]
-        shape = len(shard.starts) - 1, len(words)
-        counts = csr_matrix((shard.counts, codes, shard.starts), shape)
+    def read(path: Path) -> csc_matrix:
+        words, times = Counts.read(path)
+        codes = np.array([code_of[word] for word in words], dtype=np.int32)[times.indices]
+        counts = csr_matrix((times.data, codes, times.indptr), (times.shape[0], len(known)))
         counts.sum_duplicates()  # words with one stem
         return counts.tocsc()
 
-    having = np.zeros(len(words), dtype=np.int64)
+    having = np.zeros(len(known), dtype=np.int64)
     sizes: list[NDArray[np.float32]] = []
     for path in shards:
-        counts = matrix(path)
+        counts = read(path)
         having += np.diff(counts.indptr)
         sizes.append(counts @ counts_as_length)
-    length = np.concatenate([np.zeros(0, dtype=np.float32), *sizes])
+    length = np.concatenate(sizes) if sizes else np.zeros(0, dtype=np.float32)
     relative = 1 - B + B * length / max(1.0, length.mean() if len(length) else 0.0)
     rarity = np.log1p((len(length) - having + 0.5) / (having + 0.5)).astype(np.float32)
     starts = np.concatenate([[0], np.cumsum(having)])
 
     with atomic_folder(folder) as temporary:
-        np.save(temporary / WORDS, words)
+        np.save(temporary / WORDS, known)
         np.save(temporary / STARTS, starts)
         shape = (int(starts[-1]),)
         rows = open_memmap(temporary / ROWS, "w+", np.int32, shape)
         weights = open_memmap(temporary / WEIGHTS, "w+", np.float32, shape)
         free, first = starts[:-1].copy(), 0
         for path in shards:
-            counts = matrix(path)
+            counts = read(path)
             each = np.diff(counts.indptr)
             at = np.repeat(free - counts.indptr[:-1], each) + np.arange(counts.nnz)
             rows[at] = first + counts.indices
