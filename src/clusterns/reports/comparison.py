@@ -21,7 +21,7 @@ from clusterns.explorer.neighbors import NEAREST, NeighborChange, compare_neighb
 from clusterns.explorer.topics import Topics, find_topics
 from clusterns.losses.functional import cosine_matrix
 from clusterns.vectors.embed import Embedder
-from clusterns.vectors.nearest import nearest, unit
+from clusterns.vectors.nearest import all_nearest, unit
 
 MAX_SENTENCES = 1000  # enough to see something, and quick on a CPU
 RESAMPLES = 1000
@@ -95,8 +95,7 @@ def compare_models(
     texts = list(dict.fromkeys(sentences))[:MAX_SENTENCES]
     embedders = [Embedder(model, batch_size=64) for model in (before, after)]
     vectors = [unit(embed(texts)) for embed in embedders]
-    own, k = np.arange(len(texts)), min(NEAREST, len(texts) - 1)
-    tables = [nearest(rows, rows, k, own)[1] for rows in vectors]
+    tables = [all_nearest(rows, NEAREST, False)[1] for rows in vectors]
     change = compare_neighbors(tables[1], tables[0], vectors[1])
     spread = [uniformity(rows) for rows in vectors]
     return ModelComparison(

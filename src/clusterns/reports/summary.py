@@ -43,22 +43,22 @@ class RunSummary:
     @property
     def corpus(self) -> list[tuple[str, str]]:
         """What it was trained on, for people."""
-        facts, told = self.record["corpus"], []
+        facts, rows = self.record["corpus"], []
         if "reading" in facts:
             sources = ", ".join(Path(one).name or one for one in facts["reading"]["sources"])
-            told.append(("text", sources))
+            rows.append(("text", sources))
         if "docstrings" in facts:
             of = facts["docstrings"]
-            told.append(
+            rows.append(
                 ("text", f"{of['sentences']:,} sentences of docstrings, {of['packages']} packages")
             )
         if counts := facts.get("counts"):
             dropped = counts["read"] - counts["kept"]
-            told.append(("lines", f"{counts['read']:,} read, {dropped:,} dropped"))
+            rows.append(("lines", f"{counts['read']:,} read, {dropped:,} dropped"))
         for key, label in (("training", "for training"), ("heldout", "held out")):
             if key in facts:
-                told.append((label, f"{facts[key]:,} sentences"))
-        return told
+                rows.append((label, f"{facts[key]:,} sentences"))
+        return rows
 
     @property
     def gain(self) -> float:
