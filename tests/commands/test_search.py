@@ -227,3 +227,18 @@ def test_the_query_gets_its_own_prompt(tiny_bert: Path, tmp_path: Path, cache: P
         ["the planet is a cell a", str(hit.text)], normalize_embeddings=True
     )
     assert hit.cosine == pytest.approx(float(vector @ text), abs=1e-5)
+
+
+def test_text_that_is_assigned_gets_the_prompt_of_the_corpus(
+    tiny_bert: Path, tmp_path: Path, cache: Path
+) -> None:
+    model = load_model(str(tiny_bert), "mean", device="cpu")
+    model.prompts = {"query": "", "document": "the planet is a cell "}
+    model.save(str(tmp_path / "asymmetric"))
+    corpus, new = tmp_path / "a.csv", tmp_path / "b.txt"
+    corpus.write_text("\n".join(["number,body", *(f"1,{text}" for text in TEXTS)]))
+    new.write_text("\n".join(TEXTS))  # which has no column
+    options: dict[str, Any] = {"column": "body", "k": 2, "quiet": True}
+    found = topics(tmp_path / "asymmetric", corpus, **options)
+    again = topics(tmp_path / "asymmetric", corpus, assign=new, **options)
+    assert again.cosines.tolist() == pytest.approx(found.cosines.tolist(), abs=1e-5)

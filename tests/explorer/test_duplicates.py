@@ -36,7 +36,7 @@ def slow_groups(vectors: np.ndarray, threshold: float) -> list[set[int]]:
 
 
 @pytest.mark.parametrize("threshold", [0.9, 0.6, 0.3])
-def test_pairs_and_groups_are_those_of_all_against_all(threshold: float) -> None:
+def test_pairs_and_groups_are_those_of_all_against_all(threshold):
     vectors = unit_rows(40, 4, seed=1)
     pairs = find_pairs(*neighbors(vectors, 39)).above(threshold)
     expected = {
@@ -49,14 +49,14 @@ def test_pairs_and_groups_are_those_of_all_against_all(threshold: float) -> None
     assert groups == {frozenset(group) for group in slow_groups(vectors, threshold)}
 
 
-def test_a_pair_that_only_one_side_has_among_its_nearest_counts() -> None:
+def test_a_pair_that_only_one_side_has_among_its_nearest_counts():
     rows, cosines = np.array([[1], [2], [1], [-1]]), np.array([[0.9], [0.95], [0.95], [0.0]])
     pairs = find_pairs(cosines, rows)
     found = list(zip(pairs.first.tolist(), pairs.second.tolist(), strict=True))
     assert found == [(1, 2), (0, 1)]
 
 
-def test_levels_by_hand() -> None:
+def test_levels_by_hand():
     # 0 - 1 - 2 connected at 0.9, 3 - 4 at 0.7, 5 alone.
     pairs = Pairs(
         np.array([0, 1, 3]), np.array([1, 2, 4]), np.array([0.95, 0.9, 0.7], dtype=np.float32), 6
@@ -70,7 +70,7 @@ def test_levels_by_hand() -> None:
 
 
 @pytest.mark.parametrize("threshold", [0.95, 0.8, 0.5, -1])
-def test_what_is_dropped_is_alike_to_an_earlier_one_that_stays(threshold: float) -> None:
+def test_what_is_dropped_is_alike_to_an_earlier_one_that_stays(threshold):
     vectors = unit_rows(200, 4, seed=2)
     pairs = find_pairs(*neighbors(vectors, 199)).above(threshold)
     stays: list[int] = []
@@ -81,7 +81,7 @@ def test_what_is_dropped_is_alike_to_an_earlier_one_that_stays(threshold: float)
     assert np.flatnonzero(pairs.kept()).tolist() == stays
 
 
-def test_equal_lines_are_pairs_and_join_the_groups_of_their_sentence() -> None:
+def test_equal_lines_are_pairs_and_join_the_groups_of_their_sentence():
     # Lines: a b a c a b; sentences: a 0, b 1, c 2; b and c are alike.
     sentences = Pairs(np.array([1]), np.array([2]), np.array([0.8], dtype=np.float32), 3)
     lines = line_pairs(sentences, [0, 1, 0, 2, 0, 1])

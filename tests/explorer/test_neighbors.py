@@ -5,7 +5,7 @@ import numpy as np
 from clusterns.explorer.neighbors import compare_neighbors, count_shared, mark_changes
 
 
-def test_shared_neighbors_are_counted_as_sets_are() -> None:
+def test_shared_neighbors_are_counted_as_sets_are():
     generator = np.random.default_rng(0)
     first, second = (
         np.array([generator.permutation(30)[:10] for _ in range(200)]) for _ in range(2)
@@ -18,7 +18,7 @@ def test_shared_neighbors_are_counted_as_sets_are() -> None:
     assert count_shared(first, second).tolist() == expected
 
 
-def test_the_most_changed_come_first_and_a_tie_is_broken_by_how_far_the_old_ones_fell() -> None:
+def test_the_most_changed_come_first_and_a_tie_is_broken_by_how_far_the_old_ones_fell():
     vectors = np.array([[1, 0], [0.9, 0.436], [0.8, 0.6], [0, 1], [-1, 0]], dtype=np.float32)
     now = np.array([[1], [0], [1], [2], [3]])
     before = np.array([[1], [2], [3], [4], [0]])
@@ -31,5 +31,5 @@ def test_the_most_changed_come_first_and_a_tie_is_broken_by_how_far_the_old_ones
     assert change.order == [4, 3, 2, 1, 0]
 
 
-def test_marks() -> None:
+def test_marks():
     assert mark_changes([1, 2, 3], [3, 4]) == (["gained", "gained", "kept"], ["kept", "lost"])

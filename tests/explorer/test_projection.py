@@ -3,18 +3,17 @@ from __future__ import annotations
 import os
 import signal
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
-from clusterns.explorer.corpus import EmbeddedCorpus, cached_array
+from clusterns.explorer.corpus import cached_array
 from clusterns.explorer.projection import Projections, pca, procrustes_align, quantize
 from clusterns.explorer.umap_process import umap_points
 
 
-def test_pca_is_that_of_scikit_learn_but_for_the_sign() -> None:
+def test_pca_is_that_of_scikit_learn_but_for_the_sign():
     rows = np.random.default_rng(0).normal(size=(300, 12)) @ np.diag(np.arange(12, 0, -1.0))
     ours = pca(rows.astype(np.float32))
     theirs = PCA(2).fit_transform(rows)
@@ -22,7 +21,7 @@ def test_pca_is_that_of_scikit_learn_but_for_the_sign() -> None:
     assert np.allclose(pca(rows.astype(np.float32)), ours)
 
 
-def test_a_map_is_turned_back_onto_another() -> None:
+def test_a_map_is_turned_back_onto_another():
     points = np.random.default_rng(0).normal(size=(50, 2)).astype(np.float32)
     angle = 2.1
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
@@ -30,21 +29,17 @@ def test_a_map_is_turned_back_onto_another() -> None:
     assert np.allclose(procrustes_align(mirrored.astype(np.float32), points), points, atol=1e-4)
 
 
-def test_a_map_that_has_nothing_to_do_with_another_is_as_wide() -> None:
+def test_a_map_that_has_nothing_to_do_with_another_is_as_wide():
     points, onto = np.random.default_rng(0).normal(size=(2, 500, 2)).astype(np.float32)
     assert np.std(procrustes_align(9 * points, onto)) == pytest.approx(np.std(onto), rel=0.02)
 
 
-def test_places_for_the_page_keep_their_shape() -> None:
+def test_places_for_the_page_keep_their_shape_and_have_one_scale():
     places = quantize(np.array([[0, 0], [4, 0], [4, 2], [2, 1]], dtype=np.float32)).astype(int)
-    assert places[0, 0] == 0
-    assert places[1, 0] == 65535
+    assert (places[0, 0], places[1, 0]) == (0, 65535)
     assert places[2, 1] - places[0, 1] == pytest.approx(65535 / 2, abs=2)
     assert abs(places[3] - 32767.5).max() <= 1
     assert len(quantize(np.zeros((3, 2), dtype=np.float32))) == 3
-
-
-def test_maps_of_one_plane_have_one_scale() -> None:
     small = np.array([[0, 0], [1, 1]], dtype=np.float32)
     large = np.array([[-4, 0], [4, 0]], dtype=np.float32)
     places, others = quantize(small, large).astype(int), quantize(large, small).astype(int)
@@ -53,22 +48,17 @@ def test_maps_of_one_plane_have_one_scale() -> None:
     assert places[0, 1] == others[0, 1]
 
 
-def test_what_is_kept_is_made_once_and_what_is_damaged_again(tmp_path: Path) -> None:
-    made = []
-
-    def make() -> np.ndarray:
-        made.append(1)
-        return np.arange(5)
-
-    path = tmp_path / "folder" / "array.npy"
-    assert cached_array(path, make).tolist() == cached_array(path, make).tolist() == [0, 1, 2, 3, 4]
-    assert len(made) == 1
-    path.write_bytes(path.read_bytes()[:-9])
-    assert cached_array(path, make).tolist() == [0, 1, 2, 3, 4]
+def test_what_is_kept_is_made_once_and_what_is_damaged_again(tmp_path):
+    path, made = tmp_path / "folder" / "array.npy", []
+    for damage in (False, False, True):
+        if damage:
+            path.write_bytes(path.read_bytes()[:-9])
+        found = cached_array(path, lambda: made.append(1) or np.arange(5))
+        assert found.tolist() == [0, 1, 2, 3, 4]
     assert len(made) == 2
 
 
-def test_the_second_pca_lies_on_the_first(corpora: list[EmbeddedCorpus]) -> None:
+def test_the_second_pca_lies_on_the_first(corpora):
     maps = Projections(corpora)
     first, second = (np.asarray(maps.points(n, "pca")) for n in (0, 1))
     spread = np.linalg.norm(first - first.mean(axis=0), axis=1).mean()
@@ -77,7 +67,7 @@ def test_the_second_pca_lies_on_the_first(corpora: list[EmbeddedCorpus]) -> None
     assert np.allclose(procrustes_align(own, first), second, atol=1e-4)
 
 
-def test_umap_keeps_neighbours_together_and_does_not_forget_where_it_started() -> None:
+def test_umap_keeps_neighbours_together_and_does_not_forget_where_it_started():
     pytest.importorskip("umap")
     random = np.random.default_rng(0)
     groups = np.repeat(np.arange(4), 40)
@@ -95,11 +85,7 @@ def test_umap_keeps_neighbours_together_and_does_not_forget_where_it_started() -
     assert np.array_equal(points, umap_points(rows, near, start))
 
 
-def test_a_umap_that_fails_is_not_pending_forever(
-    corpora: list[EmbeddedCorpus],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_umap_that_fails_is_not_pending_forever(corpora, monkeypatch, capsys):
     def broken(*_: object, **__: object) -> None:
         raise OSError("no more processes")
 
@@ -114,7 +100,7 @@ def test_a_umap_that_fails_is_not_pending_forever(
     assert "UMAP failed (no more processes)." in capsys.readouterr().err
 
 
-def test_umap_runs_beside_the_server_and_can_be_stopped(corpora: list[EmbeddedCorpus]) -> None:
+def test_umap_runs_beside_the_server_and_can_be_stopped(corpora):
     pytest.importorskip("umap")
     maps = Projections(corpora)
     maps.start()

@@ -26,6 +26,6 @@ from clusterns.explorer.same_words import Words, share_words
         ("中文句子测试很好", "日文句子测试很好", False),
     ],
 )
-def test_what_counts_as_the_same(first: str, second: str, same: bool) -> None:
+def test_what_counts_as_the_same(first, second, same):
     for one, other in ((first, second), (second, first)):
         assert share_words(Words.of(one), Words.of(other)) is same

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 from annotated_types import Ge, Le
@@ -9,6 +10,9 @@ from pydantic import Field
 
 from clusterns.commands.options import CorpusOptions, OptionalTexts, TopicCount, as_list
 from clusterns.commands.request import Cli, function
+from clusterns.encoder.locate import check_model
+from clusterns.errors import UserError
+from clusterns.training.folder import RunFolder
 
 
 class ExploreRequest(CorpusOptions):
@@ -41,10 +45,16 @@ class ExploreRequest(CorpusOptions):
 
     def run(self) -> None:
         """Serve the page until Ctrl-C."""
-        from clusterns.explorer.explorer import check_explorer
+        from clusterns.explorer.corpus import BASE, check_corpus
 
         model, corpus = str(self.model), as_list(self.corpus)
-        check_explorer(model, corpus, self.against, self.pooling, self.against_pooling)
+        if self.against == BASE and not RunFolder(Path(model)).is_run:
+            raise UserError(
+                f"--against base: {model} is no run folder. Name the model to compare with."
+            )
+        check_corpus(model, corpus, self.pooling)
+        if self.against not in (None, BASE):
+            check_model(self.against, self.against_pooling)
         from clusterns.explorer.explorer import open_explorer
         from clusterns.explorer.server import listen, serve
 

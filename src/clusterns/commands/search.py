@@ -20,7 +20,7 @@ from clusterns.errors import UserError
 from clusterns.vectors.settings import By, EncodeSettings
 
 if TYPE_CHECKING:
-    from clusterns.vectors.hits import Hit
+    from clusterns.vectors.ranking import Hit
 
 
 PLACES = ("source", "heading")  # columns that every text has
@@ -94,7 +94,7 @@ class SearchRequest(CorpusOptions):
         return [line.strip() for line in lines if line.strip()]
 
     def run(self) -> list[Hit]:
-        """Open what is there, encode what is not, and search; the results of all queries, in their order."""
+        """Encode new text and search; the results of all queries, in their order."""
         from clusterns.explorer.corpus import check_corpus
 
         queries = self.read_queries()
@@ -109,7 +109,8 @@ class SearchRequest(CorpusOptions):
         keep = dict.fromkeys((*self.keep, *(n for n in self.where if n not in PLACES)))
         opened = self.open(corpus, id_column=self.id_column, keep=(*keep,), needs_text=False)
         opened.index.language = self.language
-        found = opened.search_many(queries, self.top, self.by, self.where)
+        chosen = opened.rows.having(self.where) if self.where else None
+        found = opened.search(queries, self.top, self.by, chosen)
         hits = [
             replace(
                 opened.rows.locate(hit, self.where, self.context),
@@ -159,9 +160,10 @@ class SearchCommand(SearchRequest):
         elif self.as_json:
             print_json([_as_json(hit) for hit in result])
         else:
-            from rich.table import Table
+            from rich.table import Column, Table
 
-            table = Table("score", "where", "text", "why")
+            # A place that is cut short is no place.
+            table = Table("score", Column("where", overflow="fold"), "text", "why")
             for hit in result:
                 text = f"row {hit.row + 1:,}" if hit.text is None else hit.text
                 cosine = [] if hit.cosine is None else [f"cosine {hit.cosine:.2f}"]

@@ -22,6 +22,7 @@ from clusterns.commands.options import (
 from clusterns.commands.request import Cli, function
 from clusterns.console import log, stdout
 from clusterns.data.columns import Columns
+from clusterns.data.kinds import TEXTS, file_format
 from clusterns.errors import UserError
 
 if TYPE_CHECKING:
@@ -55,6 +56,10 @@ def _groups(groups: Sequence[str | Sequence[int]]) -> list[list[int]]:
         raise UserError(f"--merge {' '.join(map(str, groups))}: give topics as 3,7.") from None
 
 
+def _is_text(names: Sequence[str]) -> bool:
+    return all(file_format(Path(name)) in TEXTS for name in names)
+
+
 class TopicsRequest(CorpusOptions):
     """Find topics: clusters of sentences, with their keywords and central sentences.
 
@@ -73,6 +78,8 @@ class TopicsRequest(CorpusOptions):
     """Merge these topics. May be repeated."""
     merge_to: Annotated[int | None, Ge(1)] = None
     """Merge the most similar topics until this many remain."""
+    outliers: bool = True
+    """Leave sentences unassigned that are close to no topic. --no-outliers: assign each to its nearest topic."""
     output: OptionalPath = None
     """Write the topics to this .csv or .jsonl file."""
     sentences: OptionalPath = None
@@ -97,15 +104,19 @@ class TopicsRequest(CorpusOptions):
         opened = self.open(corpus)
         if len(opened) < 2:
             raise UserError("topics need at least two distinct sentences.")
-        topics = find_topics(opened.vectors, opened.texts, self.k, seed=self.seed).merge(self.merge)
+        topics = find_topics(
+            opened.vectors, opened.texts, self.k, seed=self.seed, outliers=self.outliers
+        ).merge(self.merge)
         topics = topics.merge_to(self.merge_to or len(topics.topics))
         found = TopicsOfRows(topics, opened.rows, topics.labels, topics.cosines)
         if assign:
             from clusterns.explorer.texts import read_texts
 
-            new = read_texts(assign, Columns(self.column), unit=self.unit)
+            # A plain file of new text has no columns, whatever the corpus has.
+            column = None if _is_text(assign) and not _is_text(corpus) else self.column
+            new = read_texts(assign, Columns(column), unit=self.unit)
             embed = Embedder(opened.model, self.batch_size, progress=True)
-            found = TopicsOfRows(topics, new, *topics.assign(embed(new.distinct)))
+            found = TopicsOfRows(topics, new, *topics.assign(embed(new.distinct, "document")))
         if self.output is not None:
             rows = [
                 (

@@ -6,7 +6,7 @@ Nothing heavy is imported before it is needed, so that a wrong argument is refus
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,13 +30,14 @@ from clusterns.vectors.store import COMPLETE, MANIFEST, Store
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-    from clusterns.vectors.hits import Hit
     from clusterns.vectors.index import Index
     from clusterns.vectors.nearest import Rows, Vectors
+    from clusterns.vectors.ranking import Hit
 
 BASE = "base"  # stands for the model that a run started from
 INDEX = "index"  # in a run folder
 CACHE = "explore"  # in the folder of an index
+NEAREST_FILE = "nearest.npy"
 NEIGHBORS = 15  # per sentence: what maps and near-duplicates are made of
 BATCH_SIZE = 64
 # NumPy reads the header of a file with Python's parser, which is not thread-safe in Python 3.11.
@@ -91,32 +92,24 @@ class EmbeddedCorpus:
     @cached_property
     def neighbors(self) -> tuple[Vectors, Rows]:
         """(n, k) cosines and rows of the nearest other sentences; computed once and stored."""
-        paths = self.folder / "cosines.npy", self.folder / "neighbors.npy"
-        stored = [load_array(path) for path in paths]
-        if any(array is None for array in stored):
-            k = min(NEIGHBORS, len(self) - 1)
-            cosines, rows = self.index.neighbors(k) if k else [np.zeros((len(self), 0))] * 2
-            stored = [cosines.astype(np.float32), rows.astype(np.int32)]
-            for path, array in zip(paths, stored, strict=True):
-                save_array(path, array)
-        return stored[0], stored[1]
+
+        def make() -> NDArray[Any]:
+            cosines, rows = self.index.neighbors(min(NEIGHBORS, len(self) - 1))
+            table = np.empty(rows.shape, [("cosine", "f4"), ("row", "i4")])
+            table["cosine"], table["row"] = cosines, rows
+            return table
+
+        table = cached_array(self.folder / NEAREST_FILE, make)
+        return table["cosine"], table["row"]
 
     def search(
-        self, query: str, top: int, by: By = "both", chosen: NDArray[np.bool_] | None = None
-    ) -> list[Hit]:
-        """The sentences that a query finds, with their rows in the index; ``chosen`` marks those to search."""
-        with self._encoding:
-            return self.index.search(self.model, query, top, by=by, where=chosen)
-
-    def search_many(
         self,
         queries: Sequence[str],
         top: int,
         by: By = "both",
-        where: Mapping[str, Sequence[str]] | None = None,
+        chosen: NDArray[np.bool_] | None = None,
     ) -> list[list[Hit]]:
-        """The texts that each query finds, among the rows with one of these values in each column."""
-        chosen = self.rows.having(where) if where else None
+        """The sentences that each query finds; ``chosen`` marks those to search. None: all."""
         with self._encoding:
             return self.index.search_many(self.model, queries, top, by=by, where=chosen)
 
@@ -198,18 +191,18 @@ def open_corpus(
     name, rows = short_name(model), None
     loading = loading_of(model, corpus, loading or Loading())
     opened = load_model(model, device=device, **loading.model_dump())
-    if corpus and not is_encoded(corpus):
-        columns = Columns(column, id_column, keep=tuple(keep))
-        rows = read_texts(corpus, columns, max_sentences, unit, max_words(opened))
-        index = cached_index(opened, name, rows.distinct, loading, batch_size)
-    elif not corpus:
-        index = run_index(Path(model), opened, loading, batch_size)
-    else:
+    if not corpus:
+        index = _run_index(Path(model), opened, loading, batch_size)
+    elif is_encoded(corpus):
         index = Index.open(Path(corpus[0]), opened, model_name=model)
         if needs_text and index.texts.null_count:
             raise UserError(
                 f"{corpus[0]} holds vectors without text: encode again without --no-text."
             )
+    else:
+        columns = Columns(column, id_column, keep=tuple(keep))
+        rows = read_texts(corpus, columns, max_sentences, unit, max_words(opened))
+        index = cached_index(opened, name, rows.distinct, loading, batch_size)
     return EmbeddedCorpus(name, opened, index, rows)
 
 
@@ -237,23 +230,30 @@ def cached_index(
     texts: Sequence[str],
     loading: Loading | None = None,
     batch_size: int = BATCH_SIZE,
+    folder: Path | None = None,
 ) -> Index:
-    """The index of texts with a model, in the cache folder."""
+    """The index of texts with a model, in ``folder`` or else in the cache; built if it is not there.
+
+    ``loading`` says how the model was opened.
+    """
     from clusterns.data.in_memory import InMemorySource
     from clusterns.vectors.fingerprint import fingerprint
+    from clusterns.vectors.index import Index
 
-    identity = InMemorySource.of(texts).identity()
-    folder = cache_folder("vectors") / f"{fingerprint(model)[:16]}-{identity[:16]}"
-    return _build_index(folder, model, name, texts, loading, batch_size)
+    cache, mark = cache_folder("vectors"), fingerprint(model)[:16]
+    folder = folder or cache / f"{mark}-{InMemorySource.of(texts).identity()[:16]}"
+    reuse: list[Path] = []
+    if not (folder / COMPLETE).is_file():
+        log(f"Embedding {len(texts):,} sentences with {name}; this is done once.")
+        # Of an edited text, only new sentences are encoded.
+        reuse = [*cache.glob(f"{mark}-*/")]
+    return Index.build(
+        folder, model, texts, model_name=name, loading=loading, batch_size=batch_size, reuse=reuse
+    )
 
 
-def run_index(
-    run: Path,
-    model: SentenceTransformer,
-    loading: Loading | None = None,
-    batch_size: int = BATCH_SIZE,
-) -> Index:
-    """The index of a run's corpus, in the run folder; ``loading`` says how the model was opened."""
+def _run_index(run: Path, model: SentenceTransformer, loading: Loading, batch_size: int) -> Index:
+    """The index of a run's corpus, in the run folder."""
     from clusterns.data.corpus import prepare_corpus
     from clusterns.vectors.index import Index
 
@@ -261,7 +261,7 @@ def run_index(
     if (folder / COMPLETE).is_file():
         return Index.open(folder, model, model_name=str(run))
     texts = prepare_corpus(**_reading(RunFolder(run))).dataset["text"]
-    return _build_index(folder, model, str(run), texts, loading, batch_size)
+    return cached_index(model, str(run), texts, loading, batch_size, folder)
 
 
 def _reading(run: RunFolder) -> Any:
@@ -272,27 +272,6 @@ def _reading(run: RunFolder) -> Any:
             f"{run.path} was interrupted before its index was built: run `clusterns quickstart --overwrite`."
         )
     return reading
-
-
-def _build_index(
-    folder: Path,
-    model: SentenceTransformer,
-    name: str,
-    texts: Sequence[str],
-    loading: Loading | None,
-    batch_size: int,
-) -> Index:
-    from clusterns.vectors.fingerprint import fingerprint
-    from clusterns.vectors.index import Index
-
-    reuse: list[Path] = []
-    if not (folder / COMPLETE).is_file():
-        log(f"Embedding {len(texts):,} sentences with {name}; this is done once.")
-        # Of a text that was edited, only what is new is encoded.
-        reuse = [*cache_folder("vectors").glob(f"{fingerprint(model)[:16]}-*/")]
-    return Index.build(
-        folder, model, texts, model_name=name, loading=loading, batch_size=batch_size, reuse=reuse
-    )
 
 
 def load_base_of(run: Path) -> tuple[SentenceTransformer, str]:
@@ -324,14 +303,11 @@ def short_name(name: str) -> str:
 # ---- arrays that take long to compute, stored beside the index they were computed from
 
 
-def cached_array(path: Path, make: Callable[[], NDArray[Any]]) -> NDArray[Any]:
+def cached_array(path: Path, make: Callable[[], NDArray[Any]]) -> Any:
     """The stored array, memory-mapped; computed and stored if there is none."""
-    found = load_array(path)
-    if found is None:
+    if load_array(path) is None:
         save_array(path, make())
-        found = load_array(path)
-    assert found is not None, f"{path} was written but cannot be read"
-    return found
+    return load_array(path)
 
 
 def load_array(path: Path) -> Any:
@@ -343,7 +319,7 @@ def load_array(path: Path) -> Any:
         return None
 
 
-def save_array(path: Path, array: NDArray[Any] | Any) -> None:
+def save_array(path: Path, array: NDArray[Any]) -> None:
     """Write an array, whole or not at all."""
     with atomic_file(path) as temporary, temporary.open("wb") as file:
         np.save(file, array, allow_pickle=False)

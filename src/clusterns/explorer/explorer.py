@@ -4,32 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clusterns.encoder.locate import check_model
 from clusterns.errors import UserError
 from clusterns.explorer.corpus import (
-    BASE,
     EmbeddedCorpus,
-    check_corpus,
     open_other,
     short_name,
 )
 from clusterns.explorer.neighbors import NEAREST, NeighborChange, compare_neighbors, mark_changes
 from clusterns.explorer.projection import Projections, quantize
 from clusterns.explorer.topics import Topics, find_topics
-from clusterns.training.folder import RunFolder
 from clusterns.vectors.settings import By
 
 if TYPE_CHECKING:
-    from clusterns.vectors.hits import Hit
+    from clusterns.vectors.ranking import Hit
 
 PREVIEW_LENGTH, FULL_LENGTH = 400, 20_000  # characters in a list, and where a sentence is opened
-N_SAMPLES, N_EXAMPLES, N_SELECTED, N_TOPICS = 8, 8, 200, 12
+N_SAMPLES, N_EXAMPLES, N_SELECTED, N_TOPICS, N_VALUES = 8, 8, 200, 12, 12
 
 
 class Explorer:
@@ -65,26 +62,36 @@ class Explorer:
 
     def about(self) -> dict[str, Any]:
         """What there is to explore."""
+        return self._about | {"kinds": self.maps.kinds, "pending": self.maps.pending}
+
+    @cached_property
+    def _about(self) -> dict[str, Any]:
+        samples = np.random.default_rng(0).permutation(len(self))[:N_SAMPLES]
+        change = self.change
         return {
             "title": self.title,
             "count": len(self),
             "models": [{"name": corpus.name} for corpus in self.corpora],
-            "kinds": self.maps.kinds,
-            "columns": self.corpora[0].rows.columns,
-            "pending": self.maps.pending,
-            "samples": self._samples,
-            "topics": self._topics,
-            "tree": [
-                {
-                    "id": node.number,
-                    "children": node.children,
-                    "size": node.size,
-                    "words": node.words,
-                }
-                for node in self.topics.tree
+            "columns": [
+                {"name": name, "values": values} for name, (values, _) in self._columns.items()
             ],
+            "samples": [self.sentence(int(row)) for row in samples],
+            "topics": [
+                asdict(topic)
+                | {
+                    "id": topic.number,
+                    "examples": [self.sentence(row) for row in topic.central[:N_EXAMPLES]],
+                }
+                for topic in self.topics.topics
+            ],
+            "tree": [asdict(node) | {"id": node.number} for node in self.topics.tree],
             "outliers": self.topics.outliers,
-            "change": self._change,
+            "change": change
+            and {
+                "k": change.k,
+                "shared": float(change.shared.mean()),
+                "histogram": change.histogram,
+            },
         }
 
     def sentence(self, row: int, score: float | None = None, length: int = PREVIEW_LENGTH) -> Any:
@@ -101,7 +108,7 @@ class Explorer:
         self, query: str, top: int, by: By = "both", column: str = "", value: str = ""
     ) -> dict[str, Any]:
         chosen = self.corpora[0].rows.having({column: [value]}) if column else None
-        found = [corpus.search(query, top, by, chosen) for corpus in self.corpora]
+        found = [corpus.search([query], top, by, chosen)[0] for corpus in self.corpora]
         return self._by_model([[self._hit(hit) for hit in hits] for hits in found])
 
     def _hit(self, hit: Hit) -> dict[str, Any]:
@@ -145,8 +152,8 @@ class Explorer:
         """The sentences whose neighbors changed most."""
         change = self.change
         rows = change.order[:count] if change else []
-        shared = {} if change is None else {row: int(change.shared[row]) for row in rows}
-        return {"sentences": [self.sentence(row) | {"shared": shared[row]} for row in rows]}
+        found = [self.sentence(row) | {"shared": int(change.shared[row])} for row in rows if change]
+        return {"sentences": found}
 
     # ---- arrays for the map
 
@@ -161,55 +168,30 @@ class Explorer:
         """The topic of each sentence."""
         return self.topics.labels.astype("<i2").tobytes()
 
+    def column(self, number: int) -> bytes | None:
+        """For each sentence, which of the column's frequent values it has; -1 for none of them."""
+        columns = [*self._columns.values()]
+        return columns[number][1] if number < len(columns) else None
+
+    @cached_property
+    def _columns(self) -> dict[str, tuple[list[str], bytes]]:
+        found = {}
+        rows = self.corpora[0].rows
+        for name in rows.columns:
+            values = rows.values(name)
+            counts = Counter(value for value in values if value)
+            frequent = [value for value, _ in counts.most_common(N_VALUES)]
+            numbers = {value: n for n, value in enumerate(frequent)}
+            codes = np.array([numbers.get(value or "", -1) for value in values], dtype="<i2")
+            found[name] = (frequent, codes.tobytes())
+        return found
+
     def change_levels(self) -> bytes | None:
         """The share of each sentence's neighbors that changed, from 0 to 255."""
         if self.change is None:
             return None
         share = 1 - self.change.shared / self.change.k
         return np.round(255 * share).astype(np.uint8).tobytes()
-
-    @cached_property
-    def _samples(self) -> list[Any]:
-        rows = np.random.default_rng(0).permutation(len(self))[:N_SAMPLES]
-        return [self.sentence(int(row)) for row in rows]
-
-    @cached_property
-    def _topics(self) -> list[Any]:
-        return [
-            {
-                "id": topic.number,
-                "size": topic.size,
-                "words": topic.words,
-                "cohesion": round(topic.cohesion, 4),
-                "examples": [self.sentence(row) for row in topic.central[:N_EXAMPLES]],
-            }
-            for topic in self.topics.topics
-        ]
-
-    @cached_property
-    def _change(self) -> Any:
-        change = self.change
-        if change is None:
-            return None
-        mean = float(change.shared.mean())
-        return {"k": change.k, "shared": mean, "histogram": change.histogram}
-
-
-def check_explorer(
-    model: str,
-    corpus: Sequence[str],
-    against: str | None,
-    pooling: str | None = None,
-    against_pooling: str | None = None,
-) -> None:
-    """Refuse models or a corpus that cannot be opened, before anything heavy is imported."""
-    if against == BASE and not RunFolder(Path(model)).is_run:
-        raise UserError(
-            f"--against base: {model} is no run folder. Name the model to compare with."
-        )
-    check_corpus(model, corpus, pooling)
-    if against not in (None, BASE):
-        check_model(against, against_pooling)
 
 
 def open_explorer(

@@ -6,40 +6,24 @@ listed here; in other languages, words that all groups use evenly count as stop 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from importlib.resources import files
 from typing import TYPE_CHECKING
 
 import numpy as np
-import regex
 from numpy.typing import NDArray
+
+from clusterns.vectors.language import words_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-# Letters with their marks (`\w` does not match vowel signs), then digits and inner apostrophes.
-WORD = regex.compile(r"[\p{L}\p{M}][\p{L}\p{M}\p{N}_]*(?:['’][\p{L}\p{M}]+)?(?:[+#]+(?!\w))?")
-# Scripts without spaces, in which pairs of characters stand in for words.
-UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]+")
-MAX_TEXT, MAX_WORD = 2000, 40  # characters
+MAX_TEXT = 2000  # characters
 MAX_WORDS = 50_000
 STOP_WORDS = frozenset(
-    "a about above across after again against all almost along already also although always am "
-    "among an and another any anyone anything are aren't around as at away back be became because "
-    "become been before being below between both but by came can can't cannot come could couldn't "
-    "did didn't do does doesn't doing don't done down during each either else enough etc even ever "
-    "every everyone everything few for from further get gets getting give given go goes going got "
-    "had hadn't has hasn't have haven't having he he's her here hers herself him himself his how "
-    "however i i'd i'll i'm i've if in instead into is isn't it it's its itself just least less let "
-    "let's like made make makes making many may maybe me might mine more most much must my myself "
-    "neither never no nobody none nor not nothing now of off often on once one only onto or other "
-    "others our ours ourselves out over own per perhaps quite rather really same shall she she's "
-    "should shouldn't since so some someone something still such take taken than that that's the "
-    "their theirs them themselves then there there's these they they're they've this those though "
-    "through thus to together too toward towards under unless until up upon us use used uses using "
-    "very via want was wasn't we we'll we're we've well went were weren't what what's whatever when "
-    "where whether which while who who's whom whose why will with within without won't would "
-    "wouldn't yes yet you you'd you'll you're you've your yours yourself yourselves".split()
+    files("clusterns.explorer").joinpath("stop_words.txt").read_text("utf-8").split()
 )
+_FRAGMENTS = {part for word in STOP_WORDS for part in word.split("'")}  # "don" of "don't"
 # A word is a stop word if its entropy over the groups exceeds EVERYWHERE of the maximum. Words in more than COMMON
 # of the sentences have the lower threshold COMMON_EVERYWHERE.
 EVERYWHERE, COMMON, COMMON_EVERYWHERE = 0.9, 0.03, 0.7
@@ -47,21 +31,10 @@ EVERYWHERE, COMMON, COMMON_EVERYWHERE = 0.9, 0.03, 0.7
 TWICE = 0.918
 
 
-def words_of(text: str) -> list[str]:
-    """The words of a text in lower case; pairs of characters in scripts without spaces."""
-    found: list[str] = []
-    for word in WORD.findall(text[:MAX_TEXT].lower()):
-        if UNSPACED.search(word):
-            for part in UNSPACED.findall(word):
-                found += [part[i : i + 2] for i in range(max(1, len(part) - 1))]
-        elif 1 < len(word) <= MAX_WORD:
-            found.append(word)
-    return found
-
-
 def content_words(text: str) -> list[str]:
-    """The words of a text without English stop words."""
-    return [word for word in words_of(text) if word.replace("’", "'") not in STOP_WORDS]
+    """The words of a text that can be keywords: no English stop words, numbers or single letters."""
+    found = words_of(text[:MAX_TEXT], is_query=True)
+    return [w for w in found if len(w) > 1 and not w.isnumeric() and w not in _FRAGMENTS]
 
 
 class Keywords:
@@ -71,17 +44,18 @@ class Keywords:
         texts: the sentences.
     """
 
-    def __init__(self, texts: Iterable[str]) -> None:
+    def __init__(self, texts: Sequence[str]) -> None:
+        from scipy.sparse import csr_matrix
         from sklearn.feature_extraction.text import CountVectorizer
 
         vectorizer = CountVectorizer(
             analyzer=content_words, binary=True, max_features=MAX_WORDS, dtype=np.float32
         )
         try:
-            self.counts: csr_matrix | None = vectorizer.fit_transform(texts)
+            self.counts: csr_matrix = vectorizer.fit_transform(texts)
             self.words = vectorizer.get_feature_names_out()
         except ValueError:  # no words at all
-            self.counts = None
+            self.counts, self.words = csr_matrix((len(texts), 0), dtype=np.float32), []
 
     def of_groups(
         self,
@@ -100,8 +74,6 @@ class Keywords:
         """
         from scipy.sparse import csr_matrix
 
-        if self.counts is None:
-            return [[] for _ in range(count if unions is None else len(unions))]
         members = np.flatnonzero(labels >= 0)
         membership = csr_matrix(
             (np.ones(len(members), dtype=np.float32), (labels[members], members)),
@@ -113,8 +85,6 @@ class Keywords:
 
     def of_rows(self, rows: Sequence[int], top: int = 10) -> list[str]:
         """Keywords that set these sentences apart from the rest."""
-        if self.counts is None:
-            return []
         labels = np.zeros(self.counts.shape[0], dtype=np.int64)
         labels[np.asarray(rows, dtype=np.int64)] = 1
         return self.of_groups(labels, 2, top)[1]

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from clusterns.vectors.nearest import Rows, Vectors
 
 NEAREST = 10
-CHUNK = 4096
 CANDIDATES = 5000
 
 
@@ -38,11 +37,8 @@ class NeighborChange:
 
 def count_shared(first: Rows, second: Rows) -> NDArray[np.int64]:
     """How many entries the rows of two (n, k) tables have in common, -1 excluded: (n,)."""
-    shared = np.zeros(len(first), dtype=np.int64)
-    for start in range(0, len(first), CHUNK):
-        one, other = first[start : start + CHUNK, :, None], second[start : start + CHUNK, None, :]
-        shared[start : start + CHUNK] = ((one == other) & (one >= 0)).any(axis=2).sum(axis=1)
-    return shared
+    same = (first[:, :, None] == second[:, None, :]) & (first[:, :, None] >= 0)
+    return same.any(axis=2).sum(axis=1)
 
 
 def compare_neighbors(

@@ -144,7 +144,7 @@ class Projections:
             raw.unlink()
 
     def stop(self) -> None:
-        """Stop what is being computed."""
+        """Stop the computation."""
         self._stopped = True
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()

@@ -30,7 +30,7 @@ _SMALL = regex.compile(  # stop words that turn a meaning around
 
 
 class Words(NamedTuple):
-    """The words of a text in lower case, and those that decide what it is about."""
+    """The words of a text in lower case, and the deciding ones: numbers, names and negations."""
 
     all: tuple[str, ...]
     deciding: frozenset[str]

@@ -108,10 +108,10 @@ def make_app(explorer: Explorer) -> Starlette:
             raise HTTPException(404, f"There is no sentence {max(rows)}.")
         return [*rows]
 
-    def having(column: str) -> str:
-        if column and column not in explorer.corpora[0].rows.columns:
-            raise HTTPException(400, f"There is no column {column!r}.")
-        return column
+    def search(body: SearchBody) -> Any:
+        if body.column and body.column not in explorer.corpora[0].rows.columns:
+            raise HTTPException(400, f"There is no column {body.column!r}.")
+        return explorer.search(**body.model_dump())
 
     return Starlette(
         routes=[
@@ -120,14 +120,9 @@ def make_app(explorer: Explorer) -> Starlette:
             _get("/api/corpus", lambda: explorer.about()),
             _get("/api/topics", lambda: explorer.topic_labels()),
             _get("/api/change", lambda: explorer.change_levels()),
+            _get("/api/column/{number:int}", lambda **of: explorer.column(**of)),
             _get("/api/map/{model:int}/{kind:str}", lambda **of: explorer.map(**of)),
-            _post(
-                "/api/search",
-                SearchBody,
-                lambda body: explorer.search(
-                    body.query, body.top, body.by, having(body.column), body.value
-                ),
-            ),
+            _post("/api/search", SearchBody, search),
             _post("/api/sentence", RowBody, lambda body: explorer.opened(*known(body.id))),
             _post("/api/texts", RowsBody, lambda body: explorer.previews(known(*body.ids)[:100])),
             _post("/api/selection", RowsBody, lambda body: explorer.selection(known(*body.ids))),
@@ -138,9 +133,9 @@ def make_app(explorer: Explorer) -> Starlette:
             Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"]),
         ],
         exception_handlers={
-            HTTPException: _http_error,
-            ClientDisconnect: _cut_off,
-            Exception: _bug,
+            HTTPException: _error,
+            ClientDisconnect: _error,
+            Exception: _error,
         },
     )
 
@@ -198,16 +193,11 @@ def _refusal(status: int, message: str) -> Response:
     return JSONResponse({"error": message}, status_code=status)
 
 
-async def _http_error(_: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
-    return _refusal(error.status_code, error.detail)
-
-
-async def _cut_off(_: Request, __: Exception) -> Response:
-    return _refusal(400, "The request was cut off.")
-
-
-async def _bug(_: Request, __: Exception) -> Response:
+async def _error(_: Request, error: Exception) -> Response:
+    if isinstance(error, HTTPException):
+        return _refusal(error.status_code, error.detail)
+    if isinstance(error, ClientDisconnect):
+        return _refusal(400, "The request was cut off.")
     return _refusal(500, "Internal error; the terminal has the details.")
 
 
@@ -232,16 +222,11 @@ def listen(port: int) -> socket.socket:
 
 def make_server(explorer: Explorer) -> uvicorn.Server:
     """A server for an explorer, not started yet."""
-    return uvicorn.Server(
-        uvicorn.Config(
-            make_app(explorer),
-            log_level="error",
-            access_log=False,
-            lifespan="off",
-            server_header=False,
-            timeout_graceful_shutdown=2,
-        )
-    )
+    config = uvicorn.Config(
+        make_app(explorer), log_level="error", access_log=False, lifespan="off",
+        server_header=False, timeout_graceful_shutdown=2,
+    )  # fmt: skip
+    return uvicorn.Server(config)
 
 
 def serve(explorer: Explorer, listening: socket.socket, open_browser: bool = False) -> None:

@@ -20,8 +20,8 @@ from clusterns.errors import UserError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from clusterns.vectors.hits import Hit
     from clusterns.vectors.index import Index
+    from clusterns.vectors.ranking import Hit
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,15 @@ class Texts:
         distinct: the texts.
         numbers: (n,) numbers of the rows (in plain text: lines) with text, from 1 over the whole corpus.
         of: (n,) for each of these rows, its text as an index into ``distinct``.
-        ids: the id of each of these rows, if they have ids.
         table: source, line, heading and kept columns of each of these rows, as far as known.
+        ids: the id of each of these rows, if they have ids.
     """
 
     distinct: list[str]
     numbers: NDArray[np.int64]
     of: NDArray[np.int64]
+    table: pa.Table
     ids: list[str] | None = None
-    table: pa.Table | None = None
 
     @classmethod
     def of_index(cls, index: Index) -> Texts:
@@ -48,12 +48,12 @@ class Texts:
         each = np.arange(len(index))
         ids = None if index.names is None else index.names.to_pylist()
         texts = [text or "" for text in index.texts.to_pylist()]
-        return cls(texts, each + 1, each, ids, index.rows.drop_columns(["id", "text"]))
+        return cls(texts, each + 1, each, index.rows.drop_columns(["id", "text"]), ids)
 
     @cached_property
     def columns(self) -> list[str]:
         """The columns that rows can be chosen by."""
-        return [] if self.table is None else [n for n in self.table.column_names if n != "line"]
+        return [name for name in self.table.column_names if name != "line"]
 
     def having(self, where: Mapping[str, Sequence[str]]) -> NDArray[np.bool_]:
         """(texts,) whether a row of the text has one of the values of each column."""
@@ -61,13 +61,18 @@ class Texts:
         found[self.of[self._rows_having(where)]] = True
         return found
 
+    def values(self, column: str) -> list[str | None]:
+        """The value of a column for each text, from the first row that holds it."""
+        _, first = np.unique(self.of, return_index=True)
+        return self.table[column].take(first).to_pylist()
+
     def _rows_having(self, where: Mapping[str, Sequence[str]]) -> NDArray[np.bool_]:
         import pyarrow as pa
         import pyarrow.compute as pc
 
         chosen = np.ones(len(self.of), dtype=bool)
         for name, values in where.items():
-            if self.table is None or name not in self.columns:
+            if name not in self.columns:
                 known = ", ".join(self.columns) or "none"
                 raise UserError(
                     f"--where {name}: there is no such column; the columns are {known}. Text that was "
@@ -85,18 +90,15 @@ class Texts:
         if where:
             rows &= self._rows_having(where)
         first, *others = np.flatnonzero(rows).tolist()
-        ids, table = self.ids, self.table
-        values: dict[str, Any] = {} if table is None else table.slice(first, 1).to_pylist()[0]
+        values = {name: self.table[name][first].as_py() for name in self.table.column_names}
         source = values.pop("source", None)
-        neighbors = range(first - context, first + context + 1)
-        around = [
-            row for row in neighbors if 0 <= row < len(self.of) and self._source(row) == source
-        ]
+        neighbors = range(max(0, first - context), min(first + context + 1, len(self.of)))
+        around = [row for row in neighbors if self._source(row) == source]
         return replace(
             hit,
             row=int(self.numbers[first]) - 1,
-            name=None if ids is None else ids[first],
-            also=hit.also or (() if ids is None else tuple(ids[other] for other in others)),
+            name=None if self.ids is None else self.ids[first],
+            also=hit.also or tuple(self.ids[other] for other in others if self.ids),
             source=source,
             line=values.pop("line", None),
             heading=values.pop("heading", None),
@@ -107,19 +109,16 @@ class Texts:
 
     def place(self, row: int) -> str:
         """Where a row is, for people: its number, or file and line if the corpus has several files."""
-        source = self._source(row) if self._has_several else None
-        if source is None or self.table is None:
+        if not self._has_several:
             return f"{self.numbers[row]:,}"
-        return f"{Path(source).name}:{self.table['line'][row]}"
+        return f"{Path(self._source(row) or '').name}:{self.table['line'][row]}"
 
     @cached_property
     def _has_several(self) -> bool:
-        known = self.table is not None and "source" in self.table.column_names
-        return known and self.table is not None and len(self.table["source"].unique()) > 1
+        return "source" in self.columns and len(self.table["source"].unique()) > 1
 
     def _source(self, row: int) -> str | None:
-        known = self.table is not None and "source" in self.table.column_names
-        return self.table["source"][row].as_py() if known and self.table is not None else None
+        return self.table["source"][row].as_py() if "source" in self.columns else None
 
 
 def read_texts(
@@ -157,7 +156,7 @@ def read_texts(
     table = pa.Table.from_batches(batches)
     ids = None if columns.id is None else [name or "" for name in table["id"].to_pylist()]
     numbers = table["number"].to_numpy()
-    return Texts(list(known), numbers, np.array(of), ids, table.drop_columns(["id", "number"]))
+    return Texts([*known], numbers, np.array(of), table.drop_columns(["id", "number"]), ids)
 
 
 def find_places(texts: Sequence[str], reading: Mapping[str, Any]) -> dict[str, tuple[str, int]]:

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from clusterns.console import bar
 from clusterns.errors import UserError
 from clusterns.explorer.keywords import Keywords
-from clusterns.vectors.nearest import Vectors, unit
+from clusterns.vectors.nearest import Vectors, nearest, unit
 
 FIT_SIZE = 30_000  # sentences that centroids are fitted to
 SAMPLE_SIZE = 3000  # sentences, twice, that the number of topics is chosen with
 MAX_TOPICS = 256
 N_CENTRAL = 10
 OUTLIER_QUANTILE = 0.9
-CHUNK = 20_000
 
 Labels = NDArray[np.int16]
 
@@ -83,9 +82,9 @@ class Topics:
 
     def assign(self, vectors: Vectors) -> tuple[Labels, NDArray[np.float32]]:
         """Topics and cosines of new sentences, from their (m, d) embeddings."""
-        nearest, cosines = nearest_centroids(unit(vectors), self.centroids)
-        outlier = cosines < self.min_cosines[nearest]
-        return np.where(outlier, -1, self.topic_of[nearest]).astype(np.int16), cosines
+        own, cosines = nearest_centroids(unit(vectors), self.centroids)
+        outlier = cosines < self.min_cosines[own]
+        return np.where(outlier, -1, self.topic_of[own]).astype(np.int16), cosines
 
     def merge(self, groups: Sequence[Sequence[int]]) -> Topics:
         """Merge the topics of each group into one."""
@@ -150,6 +149,7 @@ def find_topics(
     count: int | None = None,
     *,
     seed: int = 0,
+    outliers: bool = True,
     progress: bool = True,
 ) -> Topics:
     """Cluster sentences.
@@ -162,6 +162,7 @@ def find_topics(
         texts: the n sentences, for keywords.
         count: number of topics; None to choose it by the silhouette.
         seed: random seed.
+        outliers: whether sentences may stay without a topic.
         progress: whether to show a progress bar.
     """
     random = np.random.default_rng(seed)
@@ -171,11 +172,13 @@ def find_topics(
         count = choose_count(random.permutation(sample), seed, progress)
     fit = np.asarray(vectors[np.sort(rows[:FIT_SIZE])], dtype=np.float32)
     centroids = spherical_centroids(fit, min(count, len(np.unique(fit, axis=0))), seed)
-    nearest, cosines = nearest_centroids(vectors, centroids)
-    limits = outlier_limits(vectors, centroids, nearest, rows[:FIT_SIZE])
-    labels = np.where(cosines < limits[nearest], -1, nearest)
-    own = np.arange(len(centroids))
-    return describe(labels, cosines, centroids, limits, own, texts, Keywords(texts))
+    own, cosines = nearest_centroids(vectors, centroids)
+    limits = outlier_limits(vectors, centroids, own, rows[:FIT_SIZE])
+    if not outliers:
+        limits[:] = -1
+    labels = np.where(cosines < limits[own], -1, own)
+    each = np.arange(len(centroids))
+    return describe(labels, cosines, centroids, limits, each, texts, Keywords(texts))
 
 
 def describe(
@@ -231,9 +234,9 @@ def choose_count(sample: Vectors, seed: int, progress: bool = True) -> int:
         return 1 if len(sample) < 4 else 2
     scores = []
     for count in bar(counts, desc="Number of topics", shown=progress):
-        nearest, _ = nearest_centroids(second, spherical_centroids(first, count, seed))
-        several = 1 < len(np.unique(nearest)) < len(second)
-        scores.append(silhouette_score(second, nearest, metric="cosine") if several else -1.0)
+        labels, _ = nearest_centroids(second, spherical_centroids(first, count, seed))
+        several = 1 < len(np.unique(labels)) < len(second)
+        scores.append(silhouette_score(second, labels, metric="cosine") if several else -1.0)
     return counts[int(np.argmax(scores))]
 
 
@@ -249,27 +252,27 @@ def nearest_centroids(
     vectors: Vectors, centroids: Vectors
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """The nearest centroid of each vector, and the cosine with it."""
-    nearest, cosines = [], []
-    for start in range(0, len(vectors), CHUNK):
-        similarity = np.asarray(vectors[start : start + CHUNK], dtype=np.float32) @ centroids.T
-        nearest.append(similarity.argmax(axis=1))
-        cosines.append(similarity.max(axis=1))
-    return np.concatenate(nearest), np.concatenate(cosines)
+    cosines, rows = nearest(vectors, centroids, 1)
+    return rows[:, 0], cosines[:, 0]
 
 
 def outlier_limits(
-    vectors: Vectors,
-    centroids: Vectors,
-    nearest: NDArray[np.int64],
-    rows: NDArray[np.int64],
+    vectors: Vectors, centroids: Vectors, own: NDArray[np.int64], rows: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """For each centroid, a quantile of its cosine with sentences of other topics: (k,)."""
+    """For each centroid, a quantile of its cosine with sentences of other topics: (k,).
+
+    Args:
+        vectors: (n, d).
+        centroids: (k, d).
+        own: (n,) the centroid of each sentence.
+        rows: the sentences to measure.
+    """
     if len(centroids) < 2:
         return np.full(len(centroids), -1.0, dtype=np.float32)
     rows = np.sort(rows)
     similarity = np.asarray(vectors[rows], dtype=np.float32) @ centroids.T
     limits = [
-        np.quantile(similarity[nearest[rows] != number, number], OUTLIER_QUANTILE)
+        np.quantile(similarity[own[rows] != number, number], OUTLIER_QUANTILE)
         for number in range(len(centroids))
     ]
     return np.array(limits, dtype=np.float32)

@@ -2,7 +2,7 @@
 
     python -m clusterns.explorer.umap_process FOLDER START OUTPUT
 
-FOLDER holds neighbors.npy and cosines.npy, START the (n, 2) initial positions; OUTPUT receives the
+FOLDER holds the stored neighbors, START the (n, 2) initial positions; OUTPUT receives the
 (n, 2) result. The share that is done goes to stdout, one line each.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from clusterns.explorer.corpus import save_array
+from clusterns.explorer.corpus import NEAREST_FILE, save_array
 
 
 class ShareWriter:
@@ -63,5 +63,6 @@ def umap_points(
 
 if __name__ == "__main__":
     folder, start, output = map(Path, sys.argv[1:4])
-    arrays = (folder / "neighbors.npy", folder / "cosines.npy", start)
-    save_array(output, umap_points(*(np.load(path, allow_pickle=False) for path in arrays)))
+    nearest = np.load(folder / NEAREST_FILE, allow_pickle=False)
+    begin = np.load(start, allow_pickle=False)
+    save_array(output, umap_points(nearest["row"], nearest["cosine"], begin))

@@ -1,7 +1,7 @@
 // The page: its state, its requests, and what is shown where.
 
 import { ask, get, numbers, Texts } from "./api.js";
-import { changeColor, css, packed } from "./color.js";
+import { changeColor, css, packed, topicColor } from "./color.js";
 import { MapView } from "./map.js";
 import { element, many, Panels } from "./panels.js";
 import { TopicTree } from "./topics.js";
@@ -51,17 +51,28 @@ function paint() {
   const style = getComputedStyle(document.documentElement), ink = {};
   for (const name of ["text", "kept", "gained", "lost", "hit", "lasso", "background"]) ink[name] = style.getPropertyValue(`--map-${name}`).trim();
   const background = packed(ink.background.match(/\w\w/g).map((hex) => parseInt(hex, 16)));
-  const colors = new Uint32Array(corpus.count), isDark = dark();
-  if (state.color === "topic") {
-    const table = tree.parts.map((_, topic) => packed(tree.color(topic, isDark))), none = packed(tree.color(-1, isDark));
-    for (let i = 0; i < colors.length; i++) colors[i] = topics[i] < 0 ? none : table[topics[i]];
-  } else {
-    const table = Array.from({ length: 256 }, (_, v) => packed(changeColor(v / 255, isDark)));
-    for (let i = 0; i < colors.length; i++) colors[i] = table[change[i]];
-  }
+  const colors = new Uint32Array(corpus.count), isDark = dark(), none = packed(topicColor(-1, isDark));
+  const [values, table] = coloring(isDark);
+  for (let i = 0; i < colors.length; i++) colors[i] = values[i] < 0 ? none : table[values[i]];
   const labels = state.color === "topic" ? tree.labels(topics, isDark) : [];
   for (const view of views) view.paint(colors, background, ink, labels);
   $("legend").hidden = state.color === "topic";
+  $("legend").replaceChildren(...legend(isDark));
+}
+
+// A number for each sentence, and the color of each number: topics, changes, or the values of a column.
+function coloring(isDark) {
+  if (state.color === "topic") return [topics, tree.parts.map((_, topic) => packed(tree.color(topic, isDark)))];
+  if (state.color === "change") return [change, Array.from({ length: 256 }, (_, v) => packed(changeColor(v / 255, isDark)))];
+  const column = corpus.columns[state.color];
+  return [column.numbers, column.values.map((_, n) => packed(topicColor(n, isDark)))];
+}
+
+function legend(isDark) {
+  const chip = (color) => { const box = element("i"); box.style.setProperty("--color", css(color)); return box; };
+  if (state.color === "topic") return [];
+  if (state.color === "change") return ["same neighbors ", ...[0, 0.25, 0.5, 0.75, 1].map((share) => chip(changeColor(share, isDark))), " all new"];
+  return corpus.columns[state.color].values.flatMap((value, n) => [chip(topicColor(n, isDark)), ` ${value.length > 24 ? `…${value.slice(-23)}` : value} `]);
 }
 
 // What stands out: the chosen topic, the selected sentences, or the search results.
@@ -245,10 +256,22 @@ function buttons() {
   const models = corpus.models.map((model, n) => [n, model.name, n ? "Map of the model to compare with" : "Map of the model"]);
   if (models.length > 1) models.push(["both", "Both", "Both maps side by side"]);
   choice("models", models, state.model, (value) => { state.model = value; buttons(); arrange(); });
-  choice("colors", corpus.change ? [["topic", "Topics", "Color by topic"], ["change", "Change", "Color by how many neighbors changed"]] : [],
-    state.color, (value) => { state.color = value; buttons(); paint(); });
+  const colors = [["topic", "Topics", "Color by topic"]];
+  if (corpus.change) colors.push(["change", "Change", "Color by how many neighbors changed"]);
+  corpus.columns.forEach(({ name, values }, n) => values.length > 1 && colors.push([n, name, `Color by the column ${name}`]));
+  choice("colors", colors, state.color, colorBy);
   choice("kinds", corpus.kinds.map((kind) => [kind, kind.toUpperCase(), kind === "pca" ? "The two directions of largest variance" : "Keeps neighbors together"]),
     state.kind, (value) => { state.kind = value; buttons(); arrange(); });
+}
+
+async function colorBy(value) {
+  const column = corpus.columns[value];
+  try {
+    if (column) column.numbers ||= await numbers(`api/column/${value}`, Int16Array);
+  } catch (error) { return fail(error); }
+  state.color = value;
+  buttons();
+  paint();
 }
 
 function cycle(group) {
@@ -274,7 +297,12 @@ function listen() {
     if (event.key === "ArrowDown") { document.querySelector("#panel button.row")?.focus(); event.preventDefault(); }
   });
   $("by").addEventListener("change", search);
-  $("column").addEventListener("change", () => { $("value").hidden = !$("column").value; search(); });
+  $("column").addEventListener("change", () => {
+    const chosen = corpus.columns.find(({ name }) => name === $("column").value);
+    $("value").hidden = !chosen;
+    $("values").replaceChildren(...(chosen?.values || []).map((value) => new Option(value)));
+    search();
+  });
   $("value").addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(search, 90); });
   $("search").addEventListener("submit", (event) => { event.preventDefault(); search(); });
   for (const button of $("tabs").children) button.addEventListener("click", () => show(button.id.slice(4)));
@@ -299,7 +327,7 @@ function listen() {
       clear();
       return;
     }
-    if (event.target.matches("input")) return;
+    if (event.target.matches("input, select")) return;
     const keys = {
       "/": () => { $("query").focus(); $("query").select(); },
       m: () => cycle("models"), c: () => cycle("colors"),
@@ -344,17 +372,11 @@ async function begin() {
   $("title").textContent = corpus.title;
   document.title = `${corpus.title} · clusterns`;
   $("filter").hidden = !corpus.columns.length;
-  for (const name of corpus.columns) $("column").append(new Option(name, name));
+  for (const { name } of corpus.columns) $("column").append(new Option(name, name));
   $("about").textContent = `${many(corpus.count, "sentence")} · ${corpus.models.map((model) => model.name).join(" and ")}`;
   $("tab-changed").hidden = !corpus.change;
   $("app").classList.toggle("comparing", corpus.models.length > 1);
   texts.remember(corpus.samples);
-  const legend = [0, 0.25, 0.5, 0.75, 1].map((share) => {
-    const box = element("i");
-    box.style.setProperty("--color", css(changeColor(share, dark())));
-    return box;
-  });
-  $("legend").replaceChildren("same neighbors ", ...legend, " all new");
   listen();
   buttons();
   await arrange();
