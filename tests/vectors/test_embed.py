@@ -130,6 +130,7 @@ def test_texts_that_are_cut_are_counted(model):
     assert encode.truncated == 2
 
 
+@pytest.mark.slow  # starts two processes
 def test_several_devices_give_the_same_bytes(model, texts):
     alone = DocumentEncoder(model, 16, normalize=True)(texts, lambda _: None)
     with document_encoder(model, ["cpu", "cpu"], 16, True) as encode:
