@@ -6,9 +6,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import t
+from scipy.stats import t, ttest_1samp
 
-from clusterns.lab.compare import MARGIN, Difference, find_differences
+from clusterns.lab.compare import MARGIN, Difference, find_differences, seeds_needed
 from clusterns.lab.experiment import Experiment
 from clusterns.lab.outcomes import Line, Outcome
 
@@ -51,6 +51,21 @@ def test_interval_and_p_are_those_of_a_paired_t_test() -> None:
     assert one.p == pytest.approx(2 * t.sf(np.mean(gaps) / error, 3))
     assert one.adjusted_p == one.p
     assert one.permutation_p is None
+
+
+@pytest.mark.parametrize(
+    ("deviation", "difference", "seeds"),
+    [(0.8, 1.0, 8), (0.8, 0.7, 13), (0.0001, 0.7, 8), (3.0, 0.7, 20)],
+)
+def test_the_number_of_seeds_has_the_power_that_the_design_asks_for(
+    deviation: float, difference: float, seeds: int
+) -> None:
+    assert seeds_needed(deviation, difference) == seeds
+    if 8 < seeds < 20:
+        shifted = np.random.default_rng(0).normal(difference, deviation, (2, 20_000, seeds))
+        for n, low, high in ((seeds, 0.8, 0.83), (seeds - 1, 0.75, 0.8)):
+            p = ttest_1samp(shifted[0, :, :n], 0, axis=1).pvalue
+            assert low < (p < 0.05).mean() < high
 
 
 def test_sign_flips_are_all_tried_from_six_seeds_on() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import yaml
 
 from clusterns.errors import UserError
 from clusterns.files import write_json
-from clusterns.lab.experiment import BUDGETS, Experiment, experiment_names, load_experiment
+from clusterns.lab.experiment import BUDGETS, TUNED, Experiment, experiment_names, load_experiment
 from clusterns.lab.launchers import OnThisMachine
 from clusterns.lab.outcomes import gather
 from clusterns.lab.tables import scores_table
@@ -42,31 +41,22 @@ def corpus(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("budget", BUDGETS)
 @pytest.mark.parametrize("name", experiment_names())
-def test_every_trial_of_the_package_has_valid_settings(name, budget, corpus, tmp_path):
-    experiment = load_experiment(name)
+def test_the_experiments_of_the_package_are_whole(name, budget, corpus, tmp_path):
+    """Their settings are valid, what they draw is logged, and the paper has their rows. Loading checks the rest."""
+    experiment = load_experiment(name).with_budget(budget)
     trials = trials_of(experiment, tmp_path, budget, corpus=corpus)
     assert {trial.line for trial in trials} == {label for label, _, _ in experiment.lines()}
     assert all(trial.seed > 0 for trial in trials)  # 0 is for a search
-
-
-@pytest.mark.parametrize("name", experiment_names())
-def test_the_curves_of_a_figure_are_logged_by_its_trials(name):
-    """Loading an experiment checks all other values that it shows."""
-    figures = load_experiment(name).figures.values()
+    figures = experiment.figures.values()
     drawn = {value for figure in figures if figure.kind == "curves" for value in figure.values}
     assert drawn <= {*DIAGNOSTICS, "contrastive_loss", "eval_STS-B-dev_spearman"}
     if any(figure.kind == "geometry" for figure in figures):
-        assert "geometry" in load_experiment(name).evaluate
-
-
-@pytest.mark.parametrize("name", experiment_names())
-def test_every_named_row_of_the_paper_exists_with_a_column(name):
-    experiment = load_experiment(name)
-    lines = gather(experiment, trials_of(experiment, Path(), "small", corpus="some/text"))
+        assert "geometry" in experiment.evaluate
+    lines = gather(experiment, trials)
     table = scores_table(experiment, lines)  # refuses names that the paper has not
-    papers = [trials for label, trials in table.rows if label.endswith("(paper)")]
+    papers = [values for label, values in table.rows if label.endswith("(paper)")]
     assert len(papers) == len({line.paper_row for line in lines} - {None})
-    assert all(any(trials) for trials in papers)
+    assert all(any(values) for values in papers)
 
 
 def test_settings_of_a_file_win_over_those_of_the_budget():
@@ -82,72 +72,99 @@ def test_settings_of_a_file_win_over_those_of_the_budget():
         },
     }
     experiment = Experiment.model_validate(values)
-    row = experiment.rows["A"]
-    assert experiment.changes("small", row, {}) == {
+    assert experiment.changes("small", "A", {}) == {
         **BUDGETS["small"], "max_steps": 7, "method": "simcse", "heldout": 1, "learning_rate": 1e-3,
     }  # fmt: skip
-    assert experiment.changes("paper", row, {}) == {
+    assert experiment.changes("paper", "A", {}) == {
         "max_steps": 7, "method": "simcse", "recipe": "simcse-bert-base",
     }  # fmt: skip
 
 
+def test_the_raw_budget_has_the_settings_seeds_and_levels_of_the_design(tmp_path, corpus):
+    described = {
+        "sigma": 18, "batch-size": 24, "clusters": 15, "initialisation": 6, "geometry": 14, "ami": 7,
+        "short-text": 7, "transfer": 14, "case-study": 2,
+    }  # fmt: skip
+    for name, count in described.items():
+        experiment = load_experiment(name).with_budget("raw")
+        trials = trials_of(experiment, tmp_path, "raw", corpus=corpus)
+        assert len(trials) == count, name
+        for trial in trials:
+            if trial.changes["method"] in ("simcse", "clusterns"):
+                assert trial.changes.items() >= (BUDGETS["raw"] | TUNED["all"]).items() - {
+                    ("batch_size", 64)
+                }
+                assert trial.seed in ((401,) if name == "case-study" else (401, 402, 403))
+            if trial.changes["method"] == "clusterns":
+                assert trial.changes.items() >= TUNED["clusterns"].items()
+    experiment = load_experiment("sigma").with_budget("raw")
+    assert [point["sigma"] for _, _, point in experiment.lines()[:3]] == [0.2, 0.3, 0.4]
+    assert [row for row, *_ in load_experiment("sigma").with_budget("paper").lines()[:3]] == [
+        "ClusterNS, sigma 0.2", "ClusterNS, sigma 0.4", "ClusterNS, sigma 0.6",
+    ]  # fmt: skip
+    papers = [experiment.paper_row(row, point) for _, row, point in experiment.lines()[:3]]
+    assert papers == ["ClusterNS, sigma 0.2", None, "ClusterNS, sigma 0.4"]
+    # The replication and DistilBERT have settings of their own; small has none of these.
+    rows = [load_experiment(name) for name in ("replication", "second-encoder", "sigma")]
+    first, second, third = (one.changes("raw", "ClusterNS", {}) for one in rows)
+    assert "momentum" not in first
+    assert second["learning_rate"] == 1e-4
+    assert second["momentum"] == third["momentum"] == TUNED["clusterns"]["momentum"]
+    assert "momentum" not in rows[2].changes("small", "ClusterNS", {})
+
+
 def test_a_grid_runs_every_row_with_each_value(tmp_path, corpus):
-    grid = {"temperature": [0.05, 0.1]}
-    trials = trials_of(
-        load_experiment(own(tmp_path, grid=grid, seeds=2)), tmp_path, "small", corpus=corpus
-    )
-    assert [(trial.line, trial.seed, trial.changes["temperature"]) for trial in trials[:4]] == [
-        ("A, temperature 0.05", 1, 0.05),
-        ("A, temperature 0.1", 1, 0.1),
-        ("B, temperature 0.05", 1, 0.05),
-        ("B, temperature 0.1", 1, 0.1),
-    ]
+    file = own(tmp_path, grid={"temperature": [0.05, "1e-1"]}, seeds=2)
+    trials = trials_of(load_experiment(file), tmp_path, "small", corpus=corpus)
+    lines = [(trial.line, trial.changes["temperature"]) for trial in trials[:4]]
+    assert lines == [(f"{row}, temperature {t}", t) for row in "AB" for t in (0.05, 0.1)]
     assert [trial.seed for trial in trials] == [1] * 4 + [2] * 4
     assert len({trial.folder for trial in trials}) == 8
 
 
-def test_the_number_of_seeds_applies_to_stochastic_rows_only(tmp_path, corpus):
+def test_the_number_of_seeds_counts_from_the_first_and_applies_to_stochastic_rows_only(tmp_path):
     rows = {**ROWS, "Fixed": {"settings": {"method": "average"}, "seeds": 1}}
-    experiment = load_experiment(own(tmp_path, rows=rows))
-    trials = trials_of(experiment, tmp_path, "small", corpus=corpus, seeds=4)
-    assert sorted(trial.line for trial in trials) == ["A"] * 4 + ["B"] * 4 + ["Fixed"]
+    experiment = load_experiment(own(tmp_path, rows=rows, seeds=[301, 302, 304]))
+    assert experiment.seeds_of("A", 2) == (301, 302)
+    assert experiment.seeds_of("A", 5) == (301, 302, 304, 305, 306)
+    assert experiment.seeds_of("Fixed", 5) == (1,)
 
 
 def test_experiments_share_equal_trials_and_no_others(tmp_path, corpus):
-    def folders(**options):
-        values = {key: options.pop(key) for key in ("rows", "small") if key in options}
+    def folders(corpus=corpus, base=None, **values):
         experiment = load_experiment(own(tmp_path, seeds=1, **values))
-        trials = trials_of(experiment, tmp_path, "small", **{"corpus": corpus, **options})
-        return [trial.folder.name for trial in trials]
+        trials = trials_of(experiment, tmp_path, "small", base=base, corpus=str(corpus))
+        return {trial.folder.name for trial in trials}
+
+    def text(name, content):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+        return tmp_path / name
 
     first = folders()
-    renamed = {"Other": ROWS["A"], "B": ROWS["B"]}
-    assert folders(rows=renamed) == first
+    assert folders(rows={"Other": ROWS["A"], "B": ROWS["B"]}) == first
     assert folders(small={"description": "says nothing"}) == first
-    assert not set(folders(small={"max_steps": 3})) & set(first)
-    assert not set(folders(base="some/base")) & set(first)
-    longer = tmp_path / "longer.txt"
-    longer.write_text("one text\nanother\n")
-    assert not set(folders(corpus=str(longer))) & set(first)
     # Files count by their content: the text, a folder of text, and pairs to validate on.
-    same_size, texts, pairs = (tmp_path / name for name in ("other.txt", "texts", "pairs.csv"))
-    same_size.write_text("two text\n")
-    assert not set(folders(corpus=str(same_size))) & set(first)
-    same_size.write_text("one text\n")
-    assert folders(corpus=str(same_size)) == first
-    texts.mkdir()
-    (texts / "one.txt").write_text("one text\n")
-    in_folder = folders(corpus=str(texts))
-    (texts / "two.txt").write_text("more\n")
-    assert not set(folders(corpus=str(texts))) & set(in_folder)
-    pairs.write_text("a,b,1\n")
-    with_pairs = folders(small={"dev": str(pairs)})
-    assert not set(with_pairs) & set(first)
-    copy = texts / "pairs.csv"
-    shutil.copy(pairs, copy)
-    assert folders(small={"dev": str(copy)}) == with_pairs
-    copy.write_text("a,b,1\nc,d,2\n")
-    assert not set(folders(small={"dev": str(copy)})) & set(with_pairs)
+    assert folders(text("same.txt", "one text\n")) == first
+    distinct = [
+        first,
+        folders(small={"max_steps": 3}),
+        folders(base="some/base"),
+        folders(text("longer.txt", "one text\nanother\n")),
+        folders(text("same-size.txt", "two text\n")),
+        folders(text("texts/one.txt", "one text\n").parent),
+        folders(text("texts/two.txt", "more\n").parent),
+        with_pairs := folders(small={"dev": str(text("pairs.csv", "a,b,1\n"))}),
+        folders(small={"dev": str(text("more.csv", "a,b,1\nc,d,2\n"))}),
+    ]
+    assert len(set.union(*distinct)) == 2 * len(distinct)
+    assert folders(small={"dev": str(text("texts/pairs.csv", "a,b,1\n"))}) == with_pairs
+    # Weights tell bases apart, not their names.
+    bases = [
+        folders(base=str(text(f"{place}/model.safetensors", weights).parent))
+        for place, weights in (("one", "1"), ("two", "2"), ("copy", "1"))
+    ]
+    assert bases[0] == bases[2] != bases[1]
 
 
 def test_a_trial_is_done_once_it_has_every_requested_evaluation(tmp_path, corpus):
@@ -162,29 +179,6 @@ def test_a_trial_is_done_once_it_has_every_requested_evaluation(tmp_path, corpus
     (trial.folder / "result.json").write_text("{")
     with pytest.raises(UserError, match="is broken: remove it"):
         _ = trial.is_done
-
-
-def test_a_row_without_settings_is_the_default_recipe(tmp_path):
-    assert load_experiment(own(tmp_path, rows={"A": None})).rows["A"].settings == {}
-
-
-def test_numbers_of_a_grid_are_numbers(tmp_path):
-    experiment = load_experiment(own(tmp_path, grid={"learning_rate": ["1e-4", 0.001]}))
-    assert [point["learning_rate"] for _, _, point in experiment.lines()[:2]] == [0.0001, 0.001]
-    with pytest.raises(UserError, match="has 0.0001 twice"):
-        load_experiment(own(tmp_path, grid={"learning_rate": ["1e-4", 0.0001]}))
-
-
-def test_weights_tell_bases_apart_not_their_names(tmp_path, corpus):
-    experiment = load_experiment(own(tmp_path, seeds=1))
-    names = []
-    for place, weights in (("one", b"1"), ("two", b"2"), ("elsewhere/one", b"1")):
-        folder = tmp_path / place
-        folder.mkdir(parents=True)
-        (folder / "model.safetensors").write_bytes(weights)
-        trials = trials_of(experiment, tmp_path, "small", corpus=corpus, base=str(folder))
-        names.append(trials[0].folder.name)
-    assert names[0] == names[2] != names[1]
 
 
 @pytest.mark.parametrize(
@@ -209,6 +203,7 @@ def test_weights_tell_bases_apart_not_their_names(tmp_path, corpus):
             "figure x: sigma is not the setting of the grid",
         ),
         ({"grid": {"a": [1], "b": [2]}}, "one setting"),
+        ({"grid": {"sigma": ["1e-1", 0.1]}}, "has 0.1 twice"),
         ({"grid": {"clusters": []}}, "grid: clusters has no values"),
         ({"seeds": "two"}, "name a number of seeds, or a list"),
         ({"settings": {"seed": 7}}, "a seed among settings: write `seeds`"),
@@ -263,28 +258,6 @@ def test_unknown_rows_cannot_be_chosen(tmp_path, corpus):
         trials_of(experiment, tmp_path, "small", corpus=corpus, only=["C"])
 
 
-def test_wikipedia_is_found_in_the_data_folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("CLUSTERNS_DATA", str(tmp_path))
-    without = trials_of(load_experiment(own(tmp_path)), tmp_path, "small")
-    assert {trial.corpus for trial in without} == {"wikipedia"}
-    with pytest.raises(UserError, match="--corpus"):
-        run_trials(without, OnThisMachine(), 1)
-    assert not list(tmp_path.glob("cells/*"))  # nothing is handed out
-    (tmp_path / "wiki").mkdir()
-    (tmp_path / "wiki" / "enwiki_1m.txt.xz").write_text("")
-    assert find_corpus("wikipedia") == str(tmp_path / "wiki" / "enwiki_1m.txt.xz")
-    assert find_corpus("owner/name:config") == "owner/name:config"
-
-
-def test_records_are_read_without_their_text(tmp_path, monkeypatch, shared_data):
-    names = []
-    for folder in (shared_data, tmp_path / "none"):
-        monkeypatch.setenv("CLUSTERNS_DATA", str(folder))
-        trials = trials_of(load_experiment(own(tmp_path)), tmp_path, "small")
-        names.append([trial.folder.name for trial in trials])
-    assert names[0] == names[1]
-
-
 def test_a_missing_text_or_base_is_refused_before_any_trial(tmp_path, corpus):
     experiment = load_experiment(own(tmp_path, corpus="nothere.txt"))
     with pytest.raises(UserError, match="there is no file or folder nothere.txt"):
@@ -295,22 +268,26 @@ def test_a_missing_text_or_base_is_refused_before_any_trial(tmp_path, corpus):
     assert not list(tmp_path.glob("cells/*"))
 
 
-def test_the_text_may_lie_beside_the_file(tmp_path, corpus):
-    assert load_experiment(own(tmp_path, corpus="corpus.txt")).corpus == corpus
-
-
 def test_a_duplicate_row_is_refused(tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text("title: T\nrows:\n  A: {settings: {method: simcse}}\n  A: {}\n")
     with pytest.raises(UserError, match="is not YAML: A stands there twice"):
         load_experiment(str(file))
-    file.write_text("title: T\nrows:\n  A: {settings: &a {x: *a}}\n")
-    with pytest.raises(UserError, match="holds itself"):
-        load_experiment(str(file))
 
 
-def test_what_is_missing_is_named(tmp_path):
-    file = tmp_path / "short.yaml"
-    file.write_text("title: Mine\n")
-    with pytest.raises(UserError, match="rows is missing. docs/lab.md explains the keys."):
-        load_experiment(str(file))
+def test_texts_are_found_beside_the_file_and_in_the_data_folder(
+    tmp_path, corpus, monkeypatch, shared_data
+):
+    assert load_experiment(own(tmp_path, corpus="corpus.txt")).corpus == corpus
+    monkeypatch.setenv("CLUSTERNS_DATA", str(tmp_path))
+    without = trials_of(load_experiment(own(tmp_path)), tmp_path, "small")
+    assert {trial.corpus for trial in without} == {"wikipedia"}
+    with pytest.raises(UserError, match="--corpus"):
+        run_trials(without, OnThisMachine(), 1)
+    assert not list(tmp_path.glob("cells/*"))  # nothing is handed out
+    # Records are read without their text: trials have the same names.
+    monkeypatch.setenv("CLUSTERNS_DATA", str(shared_data))
+    with_text = trials_of(load_experiment(own(tmp_path)), tmp_path, "small")
+    assert {trial.corpus for trial in with_text} == {str(shared_data / "wiki/enwiki_1m.txt.xz")}
+    assert [trial.folder for trial in with_text] == [trial.folder for trial in without]
+    assert find_corpus("owner/name:config") == "owner/name:config"

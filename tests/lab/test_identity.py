@@ -15,7 +15,6 @@ from clusterns.lab.identity import (
     content_identity,
     identity_of,
     superseded,
-    trial_name,
 )
 from clusterns.lab.outcomes import gather
 from clusterns.lab.records import Record, early_name, recorded_name
@@ -39,7 +38,8 @@ REVISED = {"ablations": {"Random clusters"}, "main": {"ESimCSE", "DCLR"}}
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("restored")
-    assert restore([RECORDS], folder).trials == 84  # distinct ones; experiments share trials
+    kept = [RECORDS / f"{name}.jsonl" for name in COUNTS]
+    assert restore(kept, folder).trials == 84  # distinct ones; experiments share trials
     return folder
 
 
@@ -99,6 +99,8 @@ def test_defaults_take_no_part_and_keys_keep_their_frozen_names(
     monkeypatch.setitem(RENAMED_KEYS, "tau", "temperature")
     monkeypatch.setitem(RENAMED_VALUES, "method", {"old-simcse": "simcse"})
     found = identity_of(recipe, "owner/text")
+    typed = [identity._identity({"sigma": one}, "", "", {}) for one in (1.0, 1)]
+    assert typed[0] == typed[1]  # numbers count by their value
     assert found["settings"] == {
         "method": "old-simcse", "tau": 0.1, "dev": "stsb", "workers": 0,
     }  # fmt: skip
@@ -113,12 +115,6 @@ def test_the_last_step_and_the_label_free_choice_are_different_trials() -> None:
     )
     assert last["settings"]["dev"] == "last"
     assert "dev" not in chosen["settings"]  # what `none` meant in early records
-
-
-def test_numbers_count_by_their_value_not_their_type() -> None:
-    assert identity._identity({"sigma": 1.0}, "", "", {}) == identity._identity(
-        {"sigma": 1}, "", "", {}
-    )
 
 
 def test_a_superseded_revision_is_told_and_never_taken_for_a_current_one(
@@ -167,9 +163,3 @@ def test_a_large_text_is_read_once_and_again_when_it_changed(
     cached.write_text("{")
     text.write_text("one text")
     assert content_identity(str(text)) == first
-
-
-def test_a_name_stands_for_the_identity() -> None:
-    one = {"settings": {"method": "simcse"}, "base": "b", "corpus": "c"}
-    names = {trial_name(each) for each in (one, {**one, "corpus": "d"}, dict(one))}
-    assert len(names) == 2

@@ -30,7 +30,7 @@ from clusterns.lab.program import Program, named_variables
 from clusterns.lab.trial import run_trials, summary, trials_of
 from clusterns.locks import is_free
 from tests.helpers.commands import start_cli
-from tests.lab.small_lab import fill, lab, scores, write
+from tests.lab.small_lab import lab, scores
 
 CHECKPOINT = "cells/*/run/checkpoints/checkpoint-2/trainer_state.json"
 NO_SUBMITIT = "needs submitit: pip install 'clusterns[slurm]'"
@@ -161,18 +161,10 @@ def launcher(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Launche
     found.close()
 
 
-@pytest.fixture(scope="module")
-def experiment(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path) -> Path:
-    return write(fill(tmp_path_factory.mktemp("launchers")), tiny_bert)
-
-
-@pytest.fixture(scope="module")
-def expected(experiment: Path) -> dict[str, dict[str, float]]:
+@pytest.fixture
+def expected(whole: Path) -> dict[str, dict[str, float]]:
     """The scores of a lab that nothing happened to."""
-    output = experiment.parent / "whole"
-    assert lab("run", experiment, "--output", output).code == 0
-    assert len(scores(output)) == 2
-    return scores(output)
+    return scores(whole)
 
 
 def until(condition: Callable[[], object], seconds: float = 1800) -> None:
@@ -242,13 +234,11 @@ def test_a_job_whose_time_runs_out_saves_itself_and_is_retried(
     assert scores(output) == expected
 
 
-@pytest.mark.parametrize("on", ["local", "ray"])
-def test_a_lab_killed_and_continued_has_the_same_scores(
-    on: str, request: pytest.FixtureRequest, experiment: Path, expected: dict, tmp_path: Path
+def test_a_lab_on_ray_killed_and_continued_has_the_same_scores(
+    ray_place: Path, experiment: Path, expected: dict, tmp_path: Path
 ) -> None:
-    place = request.getfixturevalue("ray_place") if on == "ray" else tmp_path
     output = tmp_path / "lab"
-    run = ["lab", "run", experiment, "--output", output, "--on", on]
+    run = ["lab", "run", experiment, "--output", output, "--on", "ray"]
     killed = start_cli(*run, daemon=False)
     try:
         until(lambda: list(output.glob(CHECKPOINT)) or killed.poll() is not None)
@@ -259,8 +249,8 @@ def test_a_lab_killed_and_continued_has_the_same_scores(
     assert len(scores(output)) < 2
     # Programs end with the process that started them, and a Ray of our own, too.
     cells = list(output.glob("cells/*-*"))
-    until(lambda: all(is_free(each) for each in cells) and not (on == "ray" and _ray_runs(place)))
-    done = lab("run", experiment, "--output", output, "--on", on)
+    until(lambda: all(is_free(each) for each in cells) and not _ray_runs(ray_place))
+    done = lab(*run[1:])
     assert done.code == 0, done.err
     assert "2 of 2 trials have a result" in done.out
     assert scores(output) == expected

@@ -14,37 +14,29 @@ from clusterns.training.folder import RunFolder
 
 
 def test_lines_have_what_is_done_and_say_why_the_rest_is_missing(tmp_path: Path) -> None:
-    corpus = tmp_path / "corpus.txt"
-    corpus.write_text("one text\n")
-    experiment = Experiment.model_validate(
-        {
-            "title": "T",
-            "seeds": 3,
-            "evaluate": [],
-            "grid": {"sigma": [0.2, 0.4]},
-            "table": {"columns": {"Avg.": "dev"}, "published": "sigma"},
-            "rows": {
-                "A": {"settings": {"method": "clusterns"}, "paper_row": "ClusterNS"},
-                "Level": {
-                    "settings": {"method": "simcse"},
-                    "once": True,
-                    "beside": "ClusterNS, sigma 0.6",
-                },
+    values = {
+        "title": "T", "seeds": 3, "evaluate": [], "grid": {"sigma": [0.2, 0.4]},
+        "table": {"columns": {"Avg.": "dev"}, "published": "sigma"},
+        "rows": {
+            "A": {"settings": {"method": "clusterns"}, "paper_row": "ClusterNS"},
+            "Level": {
+                "settings": {"method": "simcse"}, "once": True, "beside": "ClusterNS, sigma 0.6",
             },
-        }
-    )
-    trials = trials_of(experiment, tmp_path, "small", corpus=str(corpus))
+        },
+    }  # fmt: skip
+    experiment = Experiment.model_validate(values)
+    trials = trials_of(experiment, tmp_path, "small", corpus="owner/text")
     assert len(trials) == 9
     by_name = {(trial.line, trial.seed): trial for trial in trials}
     for seed, value in ((1, 50.0), (2, 52.0)):
-        trial = by_name["A, sigma 0.2", seed]
-        write_json(trial.folder / "result.json", {"suites": {}, "values": {"dev": value}})
-    failed = by_name["A, sigma 0.2", 3]
-    failed.log.parent.mkdir(parents=True)
-    failed.log.write_text("so far so good\nerror: the disk is full\n")
-    begun = by_name["A, sigma 0.4", 2]
-    begun.log.parent.mkdir(parents=True)
-    begun.log.touch()
+        result = by_name["A, sigma 0.2", seed].folder / "result.json"
+        write_json(result, {"suites": {}, "values": {"dev": value}})
+    for key, text in (
+        (("A, sigma 0.2", 3), "so far so good\nerror: the disk is full\n"),
+        (("A, sigma 0.4", 2), ""),
+    ):
+        by_name[key].folder.mkdir(parents=True)
+        by_name[key].log.write_text(text)
     first, second, level = gather(experiment, trials)
     assert (first.label, first.row, first.point) == ("A, sigma 0.2", "A", {"sigma": 0.2})
     assert first.paper_row == "ClusterNS, sigma 0.2"

@@ -1,4 +1,4 @@
-"""Records: what is drawn from one is what is drawn from the cells."""
+"""Records: what is shown of one is what is shown of the trials."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from clusterns.errors import UserError
 from clusterns.lab.compare import find_differences
-from clusterns.lab.experiment import Experiment, load_experiment
+from clusterns.lab.experiment import Experiment
 from clusterns.lab.figures import draw
 from clusterns.lab.outcomes import Line, Outcome
 from clusterns.lab.records import Record, keep_record, without_folders
@@ -19,8 +19,8 @@ from clusterns.lab.tables import differences_table, scores_table
 EXPERIMENT = Experiment.model_validate(
     {
         "title": "T", "rows": {"A": {"settings": {"clusters": "1e1"}}, "B": {}},
-        "grid": {"sigma": [0.2, 0.4]}, "compare": [["A, sigma 0.2", "B, sigma 0.2"]],
-        "table": {"columns": {"dev": "dev"}},
+        "grid": {"sigma": [0.2, 0.4]}, "table": {"columns": {"dev": "dev"}},
+        "compare": {"primary": [["A, sigma 0.2", "B, sigma 0.2"]]},
         "figures": {"f": {"kind": "curves", "values": ["loss"]}},
     }
 )  # fmt: skip
@@ -35,7 +35,7 @@ def make(folder: Path) -> Record:
     outcome = Outcome(1, result, {"loss": [(5, 1.5), (10, 1.0)]})
     lines = [
         Line("A, sigma 0.2", "A", {"sigma": 0.2}, outcomes=[outcome], missing={2: "the disk is full"}),
-        Line("B, sigma 0.2", "B", {"sigma": 0.2}, "SimCSE-BERT-base", outcomes=[outcome]),
+        Line("B, sigma 0.2", "B", {"sigma": 0.2}, outcomes=[outcome]),
     ]  # fmt: skip
     return Record("mine", "small", EXPERIMENT, lines)
 
@@ -48,21 +48,30 @@ def test_the_same_tables_and_figures_and_no_paths(tmp_path: Path) -> None:
     assert '"temperature": 0.05' in path.read_text("utf-8")
     read = Record.read(path)
     assert (read.name, read.budget, read.experiment) == ("mine", "small", EXPERIMENT)
-    tables = []
-    for one in (record, read):
-        lines = [Line(x.label, x.row, x.point, None, x.outcomes, x.missing) for x in one.lines]
-        tables.append(
-            scores_table(one.experiment, lines).markdown()
-            + differences_table(one.experiment, find_differences(one.experiment, lines)).markdown()
-        )
-        draw("f", one.experiment.figures["f"], one.lines, tmp_path / str(len(tables)))
-    assert tables[0] == tables[1]
-    assert "A, sigma 0.2, seed 2: missing, the disk is full." in tables[1]
-    first, second = ((tmp_path / n / "f.svg").read_bytes() for n in ("1", "2"))
-    assert first == second
-    assert read.lines[1].paper_row == "SimCSE-BERT-base"
-    again = read.write(tmp_path / "again")
-    assert Record.read(again) == Record.read(path)
+    shown = []
+    for number, one in enumerate((record, read)):
+        tables = [
+            scores_table(one.experiment, one.lines),
+            differences_table(one.experiment, find_differences(one.experiment, one.lines)),
+        ]
+        (figure, _) = draw("f", one.experiment, one.lines, tmp_path / str(number))
+        shown.append([*(table.markdown() for table in tables), figure.read_bytes()])
+    assert shown[0] == shown[1]
+    assert "A, sigma 0.2, seed 2: missing, the disk is full." in shown[1][0]
+    assert Record.read(read.write(tmp_path / "again")) == read
+
+
+def test_pairs_and_families_of_earlier_records_are_read(tmp_path: Path) -> None:
+    path = make(tmp_path).write(tmp_path)
+    head, *trials = path.read_text("utf-8").splitlines()
+    early = json.loads(head)
+    pairs = early["experiment"]["compare"]["primary"]
+    early["experiment"]["compare"] = pairs
+    for families, names in ((None, [""]), ([{"name": "primary", "compare": pairs}], ["primary"])):
+        known = early | ({} if families is None else {"families": families})
+        path.write_text("\n".join([json.dumps(known), *trials]))
+        assert [*Record.read(path).experiment.compare] == names
+        assert Record.read(path).experiment.pairs() == EXPERIMENT.pairs()
 
 
 def test_paths_lose_their_folders_wherever_they_are() -> None:
@@ -75,7 +84,7 @@ def test_paths_lose_their_folders_wherever_they_are() -> None:
 
 
 @pytest.mark.parametrize("label", ["SimCSE / crops", "a /b/ c", "/x/y"])
-def test_names_of_rows_may_look_like_paths(label: str, tmp_path: Path) -> None:
+def test_names_of_rows_and_families_may_look_like_paths(label: str, tmp_path: Path) -> None:
     values = {
         "title": "T", "rows": {label: {}, "B": {}}, "compare": {"a /b/ c": [[label, "B"]]},
         "table": {"columns": {"dev": "dev"}},
@@ -84,44 +93,10 @@ def test_names_of_rows_may_look_like_paths(label: str, tmp_path: Path) -> None:
     experiment = Experiment.model_validate(values)
     result = {"values": {"dev": 1.0}, "suites": {}, "record": {}}
     lines = [Line(label, label, outcomes=[Outcome(1, result, {})]), Line("B", "B")]
-    record = Record("mine", "small", experiment, lines)
-    read = Record.read(record.write(tmp_path))
+    read = Record.read(Record("mine", "small", experiment, lines).write(tmp_path))
     assert read.experiment == experiment
     assert [line.label for line in read.lines] == [label, "B"]
     assert read.lines[0].values("dev") == {1: 1.0}
-
-
-def test_an_earlier_version_reads_a_record_of_today(tmp_path: Path) -> None:
-    """It knows lists of pairs, `beside` and `once`, and refuses keys that it does not know."""
-    values = EXPERIMENT.model_dump(by_alias=True) | {"compare": {"primary": EXPERIMENT.pairs()}}
-    record = replace(make(tmp_path), experiment=Experiment.model_validate(values))
-    path = record.write(tmp_path)
-    head = json.loads(path.read_text("utf-8").splitlines()[0])
-    assert head["experiment"]["compare"] == [["A, sigma 0.2", "B, sigma 0.2"]]
-    row = {"settings", "small", "raw", "paper", "beside", "seeds", "once"}
-    assert head["experiment"]["rows"]["A"].keys() == row
-    assert {"label", "row", "point", "beside", "missing"} == set(head["lines"][0])
-    assert head["differences"] == []
-    assert head["cells"] == 2
-    assert Record.read(path).experiment.compare.keys() == {"primary"}
-
-
-def test_a_record_of_an_earlier_version_has_the_families_of_the_design(tmp_path: Path) -> None:
-    today = load_experiment("claims")
-    early = today.model_dump(mode="json", by_alias=True) | {"compare": today.pairs()}
-    early["rows"] = {name: {**row, "beside": None} for name, row in early["rows"].items()}
-    early["table"] = {"suite": "sts"}
-    lines = [
-        {"label": label, "row": label, "point": {}, "beside": None, "missing": {}}
-        for label in today.rows
-    ]
-    head = {"budget": "raw", "experiment": early, "lines": lines, "differences": [], "cells": 0}
-    (tmp_path / "claims.jsonl").write_text(json.dumps(head), "utf-8")
-    read = Record.read(tmp_path / "claims.jsonl")
-    assert {name: len(pairs) for name, pairs in read.experiment.compare.items()} == {
-        "primary": 2, "secondary": 6,
-    }  # fmt: skip
-    assert {line.label: line.paper_row for line in read.lines}["SimCSE"] == "SimCSE"
 
 
 def test_a_record_is_not_replaced_by_one_with_fewer_trials(tmp_path: Path) -> None:
@@ -135,9 +110,8 @@ def test_a_record_is_not_replaced_by_one_with_fewer_trials(tmp_path: Path) -> No
     assert keep_record(record, tmp_path / "other").is_file()
 
 
-def test_what_is_no_record_is_refused(tmp_path: Path) -> None:
-    file = tmp_path / "mine.jsonl"
-    for text in ("", "{}", "no json"):
-        file.write_text(text)
-        with pytest.raises(UserError, match="is not a record of an experiment"):
-            Record.read(file)
+@pytest.mark.parametrize("text", ["", "{}", "no json"])
+def test_what_is_no_record_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.jsonl").write_text(text)
+    with pytest.raises(UserError, match="is not a record of an experiment"):
+        Record.read(tmp_path / "mine.jsonl")

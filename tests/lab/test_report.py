@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from clusterns.errors import UserError
-from clusterns.files import write_json
-from clusterns.lab.experiment import load_experiment
+from clusterns.files import read_json, write_json
+from clusterns.lab.compare import find_differences, seeds_needed
+from clusterns.lab.experiment import TUNED, load_experiment
 from clusterns.lab.outcomes import Line, Outcome
 from clusterns.lab.records import Record
 from clusterns.lab.report import base_name, write_report
@@ -38,7 +39,7 @@ def line(label: str, values: dict[int, float], method: str, paper_row: str | Non
             {
                 "name": f"{method}-{seed}-{0:010}", "values": {"sts/Avg.": value, "dev": value},
                 "processor_seconds": 60.0, "corpus": "text.txt", "suites": {},
-                "base": "minibert-raw b153196ae02ef996",
+                "base": "minibert-raw b153196ae02ef996", "settings": {},
                 "record": {"versions": {"torch": "2", "sentence-transformers": "6"}},
             },
             {},
@@ -86,7 +87,7 @@ def test_a_page_opens_with_a_figure_and_has_estimate_interval_and_verdict(
         "16 trials, budget raw, 16 min of processor time; base minibert-raw; text text.txt" in page
     )
     assert (
-        "| simcse | positives crop | 3 | 50.00 | 52.35 | 50.00 to 52.35 | temperature 0.02 |"
+        "| simcse | positives crop | 2 | 50.00 | 52.35 | 50.00 to 52.35 | temperature 0.02 |"
         in page
     )
     assert "*`clusterns lab search simcse`; base minibert-raw.*" in page
@@ -105,6 +106,38 @@ def test_this_project_s_page_answers_its_question_first(record: Record, tmp_path
         "+1.30. Verdict: *shown*." in page
     )
     assert "## From minibert" not in page
+    # The number of seeds follows from the deviation once the replication is whole.
+    assert "have a standard deviation of 0.27 over 8 seeds. By the rule" in page
+    assert "the primary comparison with crops has 8 seeds: 301 to 308." in page
+    assert "Not run, or not on record: claims, second-encoder, sigma," in page
+    some = [
+        replace(line, outcomes=line.outcomes[:5], missing={208: "not run"}) for line in record.lines
+    ]
+    replace(record, lines=some).write(tmp_path)
+    page = write_report(tmp_path, tmp_path / "results.md").read_text("utf-8")
+    assert "over 5 seeds. 1 of its seeds are missing, so the number of seeds" in page
+
+
+def test_the_primary_comparison_has_the_seeds_that_follow_from_the_replication() -> None:
+    """As soon as the replication is on record."""
+    file = ROOT / "results" / "lab" / "replication.jsonl"
+    if file.is_file():
+        kept = Record.read(file)
+        (one,) = find_differences(kept.experiment, kept.lines)
+        n = seeds_needed(one.deviation or 0)
+        rows = load_experiment("claims").rows
+        for name in ("SimCSE", "ClusterNS"):
+            assert one.missing_seeds or rows[name].seeds == tuple(range(301, 301 + n))
+
+
+def test_the_tuned_settings_are_those_that_the_searches_found() -> None:
+    """As soon as the searches from the raw base are on record."""
+    for file in (ROOT / "results" / "lab" / "searches").glob("*.json"):
+        search = read_json(file)
+        if "minibert-raw" in str(search.get("base")) and len(search["trials"]) == 12:
+            (best,) = (one for one in search["trials"] if one["number"] == search["best"])
+            known = TUNED["all"] if search["method"] == "simcse" else TUNED[search["method"]]
+            assert best["settings"].items() <= known.items()
 
 
 def test_comparisons_on_the_same_trials_are_named(record: Record, tmp_path: Path) -> None:

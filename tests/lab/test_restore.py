@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import shutil
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -69,57 +69,55 @@ def trials(tmp_path: Path, experiment: Experiment, monkeypatch: pytest.MonkeyPat
     return found
 
 
+@pytest.fixture
+def kept(tmp_path: Path, experiment: Experiment, trials: list[Trial]) -> Path:
+    """Their record."""
+    return Record("mine", "small", experiment, gather(experiment, trials)).write(
+        tmp_path / "records"
+    )
+
+
 def test_tables_and_records_equal_those_of_the_lab_that_ran(
-    tmp_path: Path, experiment: Experiment, trials: list[Trial]
+    tmp_path: Path, experiment: Experiment, trials: list[Trial], kept: Path
 ) -> None:
     lines = gather(experiment, trials)
     tested = find_differences(experiment, lines)
     assert len(tested[0].by_seed) == 2
-    kept = Record("mine", "small", experiment, lines).write(tmp_path / "records")
-    told = restore([kept], tmp_path / "other")
-    assert (told.trials, told.there, told.without_predictions) == (4, 0, 0)
+    assert restore([kept], tmp_path / "other") == Restored(4, 0, 0)
     again = trials_of(experiment, tmp_path / "other", "small")
     assert all(trial.is_done for trial in again)
     restored = gather(experiment, again)
-    assert scores_table(experiment, restored).markdown() == (
-        scores_table(experiment, lines).markdown()
-    )
+    assert scores_table(experiment, restored) == scores_table(experiment, lines)
     assert find_differences(experiment, restored) == tested
     second = Record("mine", "small", experiment, restored).write(tmp_path / "second")
     assert second.read_bytes() == kept.read_bytes()
-    names = [sorted(f.glob("answers/*")) for f in (kept.parent, second.parent)]
-    assert [f.name for f in names[0]] == [f.name for f in names[1]]
-    assert len(names[0]) == 4
-    assert [f.read_bytes() for f in names[0]] == [f.read_bytes() for f in names[1]]
-    assert restore([tmp_path / "records"], tmp_path / "other").there == 4
+    files = [{f.name: f.read_bytes() for f in p.parent.glob("answers/*")} for p in (kept, second)]
+    assert files[0] == files[1]
+    assert len(files[0]) == 4
 
 
 def test_predictions_of_two_records_of_a_trial_are_joined(
-    tmp_path: Path, experiment: Experiment, trials: list[Trial]
+    tmp_path: Path, experiment: Experiment, trials: list[Trial], kept: Path
 ) -> None:
-    kept = Record("mine", "small", experiment, gather(experiment, trials))
-    kept.write(tmp_path / "records")
-    file = predictions_file(tmp_path / "records", trials[0].result)
+    file = predictions_file(kept.parent, trials[0].result or {})
     own = read_predictions(file)
     write_predictions(file, {"transfer/MR": np.ones(3)})
-    kept.write(tmp_path / "records")
+    Record("mine", "small", experiment, gather(experiment, trials)).write(kept.parent)
     assert read_predictions(file).keys() == {"transfer/MR", *own}
 
 
 def test_of_two_records_the_more_complete_one_counts(
-    tmp_path: Path, experiment: Experiment, trials: list[Trial]
+    tmp_path: Path, trials: list[Trial], kept: Path
 ) -> None:
-    kept = Record("mine", "small", experiment, gather(experiment, trials))
-    whole, bare = kept.write(tmp_path / "a"), kept.write(tmp_path / "b")
-    for file in bare.parent.glob("answers/*"):
-        file.unlink()
+    (tmp_path / "bare").mkdir()
+    bare = Path(shutil.copy(kept, tmp_path / "bare"))
     assert restore([bare], tmp_path / "other").without_predictions == 4
-    assert restore([whole, bare], tmp_path / "other") == Restored(4, 0, 0)
-    assert restore([whole, bare], tmp_path / "other") == Restored(0, 4, 0)
+    assert restore([kept, bare], tmp_path / "other") == Restored(4, 0, 0)
+    assert restore([kept, bare], tmp_path / "other") == Restored(0, 4, 0)
     # What has run is left alone.
-    before = {trial.name: trial.result for trial in trials}
-    assert restore([whole], tmp_path / "lab") == Restored(0, 4, 0)
-    assert {trial.name: trial.result for trial in trials} == before
+    before = [trial.result for trial in trials]
+    assert restore([kept], tmp_path / "lab") == Restored(0, 4, 0)
+    assert [trial.result for trial in trials] == before
 
 
 def test_a_folder_without_records_is_refused(tmp_path: Path) -> None:
@@ -135,62 +133,47 @@ def test_a_folder_without_records_is_refused(tmp_path: Path) -> None:
     ("key", "value", "said"),
     [
         ("name", "a/..", "not the name of a trial"),
-        ("name", "", "not the name of a trial"),
         ("name", ["a"], "is not whole"),
-        ("suites", None, "is not whole"),
-        ("suites", {"sts": {}}, "is not whole: 'sets'"),
-        ("values", ..., "is not whole: 'values'"),
-        ("values", None, "is not whole: values is None"),
-        ("values", {"sts/Avg.": "high"}, "is not whole: sts/Avg. is 'high'"),
-        ("run", [], "is not whole: run is"),
-        ("suites", {"sts": {"sets": {"STS12": {}}, "settings": {}, "seconds": 1.0}}, "'value'"),
+        ("suites", {"sts": {}}, "is not whole: suites.sts.sets: "),
+        ("values", ..., "is not whole: values: "),
+        ("values", None, "is not whole: values: "),
+        ("values", {"sts/Avg.": "high"}, "is not whole: values.sts/Avg.: "),
+        ("run", [], "is not whole: run: "),
+        ("suites", {"sts": {"sets": {"STS12": {}}}}, "suites.sts.sets.STS12.value: "),
         ("line", "Nobody", "it has trials without a line: Nobody"),
     ],
 )
 def test_an_incomplete_trial_is_refused_and_nothing_is_written(
-    tmp_path: Path, experiment: Experiment, trials: list[Trial], key: str, value: Any, said: str
+    tmp_path: Path, kept: Path, key: str, value: Any, said: str
 ) -> None:
-    kept = Record("mine", "small", experiment, gather(experiment, trials))
-    path = kept.write(tmp_path / "records")
-    head, *lines = path.read_text("utf-8").splitlines()
-    last = json.loads(lines[-1])
+    *lines, last = kept.read_text("utf-8").splitlines()
+    changed = {**json.loads(last), key: value}
     if value is ...:
-        del last[key]
-    else:
-        last[key] = value
-    path.write_text("\n".join([head, *lines[:-1], json.dumps(last)]), "utf-8")
+        del changed[key]
+    kept.write_text("\n".join([*lines, json.dumps(changed)]), "utf-8")
     with pytest.raises(UserError, match=said):
-        restore([path], tmp_path / "other")
+        restore([kept], tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
 
-def test_a_record_that_was_cut_off_is_refused(
-    tmp_path: Path, experiment: Experiment, trials: list[Trial]
+def test_a_record_that_was_cut_off_or_damaged_is_refused_and_nothing_is_written(
+    tmp_path: Path, kept: Path
 ) -> None:
-    kept = Record("mine", "small", experiment, gather(experiment, trials))
-    path = kept.write(tmp_path / "records")
-    lines = path.read_text("utf-8").splitlines()
-    path.write_text("\n".join(lines[:-1]), "utf-8")
+    lines = kept.read_text("utf-8").splitlines()
+    kept.write_text("\n".join(lines[:-1]), "utf-8")
     with pytest.raises(UserError, match="it has 3 of 4 trials"):
-        restore([path], tmp_path / "other")
-    path.write_text("\n".join(lines), "utf-8")
-    file = sorted(path.parent.glob("answers/*"))[-1]
+        restore([kept], tmp_path / "other")
+    kept.write_text("\n".join(lines), "utf-8")
+    file = sorted(kept.parent.glob("answers/*"))[-1]
+    whole = file.read_bytes()
+    for damaged in (b"", whole[: len(whole) // 2], b"no zip"):
+        file.write_bytes(damaged)
+        with pytest.raises(UserError, match="is broken"):
+            restore([kept], tmp_path / "other")
+    file.write_bytes(whole)
     write_predictions(file, {key: rows[:10] for key, rows in read_predictions(file).items()})
     with pytest.raises(UserError, match="has 10 predictions for the 300 rows of STS12"):
-        restore([path], tmp_path / "other")
-    assert not (tmp_path / "other").exists()
-
-
-@pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b[: len(b) // 2], lambda b: b"no zip"])
-def test_damaged_predictions_are_refused_and_nothing_is_written(
-    tmp_path: Path, experiment: Experiment, trials: list[Trial], damage: Callable[[bytes], bytes]
-) -> None:
-    kept = Record("mine", "small", experiment, gather(experiment, trials))
-    path = kept.write(tmp_path / "records")
-    file = sorted(path.parent.glob("answers/*"))[-1]
-    file.write_bytes(damage(file.read_bytes()))
-    with pytest.raises(UserError, match="is broken"):
-        restore([path], tmp_path / "other")
+        restore([kept], tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
 

@@ -3,48 +3,33 @@
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from pathlib import Path
 
-import pytest
 import yaml
 
 from tests.helpers.commands import start_cli
 from tests.lab.small_lab import fill, lab, scores, write
 
 
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fill(tmp_path_factory.mktemp("lab"))
-
-
-@pytest.fixture(scope="module")
-def whole(place: Path, tiny_bert: Path) -> Path:
-    """A lab that nothing happened to."""
-    output = place / "whole"
-    done = lab("run", write(place, tiny_bert), "--output", output)
-    assert done.code == 0, done.err
-    assert "2 of 2 trials have a result" in done.out
-    return output
-
-
 def test_killed_and_continued_gives_the_same_scores_and_a_failure_is_named(
-    place: Path, whole: Path, tiny_bert: Path
+    experiment: Path, whole: Path, tmp_path: Path, tiny_bert: Path
 ) -> None:
-    file, stopped, expected = write(place, tiny_bert), place / "stopped", scores(whole)
+    stopped, expected = tmp_path / "stopped", scores(whole)
     assert len(expected) == 2
     assert any("last/hard_negative_similarity" in values for values in expected.values())
 
-    killed = start_cli("lab", "run", file, "--output", stopped, "--workers", 1, daemon=False)
+    killed = start_cli("lab", "run", experiment, "--output", stopped, "--workers", 1, daemon=False)
     while not list(stopped.glob("cells/*/run/checkpoints/checkpoint-2/trainer_state.json")):
         assert killed.poll() is None
         time.sleep(0.02)
     killed.kill()
     killed.wait()
     assert not scores(stopped)
-    rows = yaml.safe_load(file.read_text("utf-8"))["rows"]
-    broken = {"settings": {"method": "dclr", "judge": str(place / "none")}}
-    file = write(place, tiny_bert, rows={**rows, "Broken": broken})
+    rows = yaml.safe_load(experiment.read_text("utf-8"))["rows"]
+    broken = {"settings": {"method": "dclr", "judge": str(tmp_path / "none")}}
+    file = write(fill(tmp_path), tiny_bert, rows={**rows, "Broken": broken})
     done = lab("run", file, "--output", stopped)
     assert done.code == 1
     assert "2 of 3 trials have a result" in done.out
@@ -61,18 +46,18 @@ def test_killed_and_continued_gives_the_same_scores_and_a_failure_is_named(
     assert not list(stopped.glob("cells/*/run/checkpoints"))
 
 
-def test_the_table_and_the_figures_of_a_lab(place: Path, whole: Path, tiny_bert: Path) -> None:
-    options = [write(place, tiny_bert), "--lab", whole]
+def test_the_table_and_the_figures_of_a_lab(experiment: Path, whole: Path, tmp_path: Path) -> None:
+    options = [experiment, "--lab", whole]
     done = lab("table", *options)
     assert done.code == 0, done.err
     dev = {name.split("-")[0]: values["dev"] for name, values in scores(whole).items()}
     best = max(dev, key=lambda method: round(dev[method], 2))
     assert f"**{dev[best]:.2f}**" in done.out
     assert f"| ClusterNS over SimCSE | {dev['clusterns'] - dev['simcse']:+.2f} |" in done.out
-    page = place / "table.md"
+    page = tmp_path / "table.md"
     assert lab("table", *options, "--seeds", 2, "--output", page).code == 0
     assert "SimCSE, seed 2: missing, not run." in page.read_text("utf-8")
-    done = lab("figures", *options)
+    done = lab("figures", *options, "--output", tmp_path)
     assert done.code == 0, done.err
     assert {Path(line).name for line in done.out.splitlines()} == {
         "dev.svg", "dev.png", "differences.svg", "differences.png",
@@ -81,15 +66,16 @@ def test_the_table_and_the_figures_of_a_lab(place: Path, whole: Path, tiny_bert:
 
 
 def test_a_finished_trial_is_only_evaluated_on_another_suite(
-    place: Path, whole: Path, tiny_bert: Path, shared_data: Path
+    whole: Path, tmp_path: Path, tiny_bert: Path, shared_data: Path
 ) -> None:
-    file = write(place, tiny_bert, evaluate=["geometry"])
-    before = {f: f.stat().st_mtime_ns for f in whole.glob("cells/*/run/model/*.safetensors")}
-    done = lab("run", file, "--output", whole)
+    output = Path(shutil.copytree(whole, tmp_path / "lab"))
+    file = write(fill(tmp_path), tiny_bert, evaluate=["geometry"])
+    before = {f: f.stat().st_mtime_ns for f in output.glob("cells/*/run/model/*.safetensors")}
+    done = lab("run", file, "--output", output)
     assert done.code == 0, done.err
-    for values in scores(whole).values():
+    for values in scores(output).values():
         assert {"geometry/alignment", "geometry/uniformity", "dev"} <= set(values)
     assert {f: f.stat().st_mtime_ns for f in before} == before
-    again = lab("run", file, "--output", whole)
+    again = lab("run", file, "--output", output)
     assert again.code == 0, again.err
     assert "2 of 2 trials already have their result" in again.err

@@ -56,7 +56,7 @@ class ExperimentOptions(LabOptions):
         """The experiment, and the trials that the options ask for."""
         from clusterns.lab.trial import trials_of
 
-        experiment = load_experiment(str(self.experiment))
+        experiment = load_experiment(str(self.experiment)).with_budget(self.budget)
         return experiment, trials_of(
             experiment, self.folder, self.budget,
             seeds=self.seeds, base=self.base, corpus=self.corpus, only=self.rows,
@@ -141,8 +141,8 @@ class LabFiguresRequest(ExperimentOptions):
         lines = gather(experiment, trials)
         folder = Path(self.lab) / "figures" if self.output is None else Path(self.output)
         found = []
-        for name, spec in experiment.figures.items():
-            written = draw(name, spec, lines, folder)
+        for name in experiment.figures:
+            written = draw(name, experiment, lines, folder)
             if not written:
                 log(f"{name}: nothing to draw yet.")
             found += written

@@ -14,11 +14,11 @@ import numpy as np
 
 from clusterns.evaluation.results import LOWER_IS_BETTER
 from clusterns.evaluation.stats import LEVEL, holm
-from clusterns.evaluation.tables import published_rows
 from clusterns.lab.experiment import Experiment
 from clusterns.lab.outcomes import Line
 
 MARGIN = 0.3  # points: a difference whose interval lies within it is none
+DESCRIPTIVE = "descriptive"  # the family whose pairs get an interval, but no test and no verdict
 PERMUTED_SEEDS = 6  # the least number with which a sign-flip permutation can reach 5 %
 RESAMPLES = 2**16  # up to 16 seeds, all sign flips are tried and the p-value is exact
 Interval = tuple[float, float]
@@ -59,8 +59,15 @@ class Difference:
         return float(np.mean(list(self.by_seed.values())))
 
     @property
+    def deviation(self) -> float | None:
+        """The standard deviation of the paired differences."""
+        return float(np.std(list(self.by_seed.values()), ddof=1)) if len(self.by_seed) > 1 else None
+
+    @property
     def verdicts(self) -> list[str]:
         """What the design calls the outcome; several can hold."""
+        if self.family == DESCRIPTIVE:
+            return [DESCRIPTIVE]
         found = []
         if self.adjusted_p is not None and self.adjusted_p < LEVEL:
             found.append("shown" if self.estimate > 0 else "shown to be false")
@@ -93,25 +100,25 @@ def find_differences(experiment: Experiment, lines: Sequence[Line]) -> list[Diff
 def _difference(experiment: Experiment, ours: Line, theirs: Line) -> Difference | None:
     value = experiment.compare_by
     sign = -1 if value.split("/")[0] in LOWER_IS_BETTER else 1
-    one, other = ours.values(value), theirs.values(value)
+    # A run that ended as its base says nothing of its method.
+    one, other = (
+        {
+            each.seed: each.values[value]
+            for each in line.outcomes
+            if value in each.values and not each.is_base
+        }
+        for line in (ours, theirs)
+    )
     by_seed = {seed: sign * (one[seed] - other[seed]) for seed in sorted(one.keys() & other.keys())}
     if not by_seed:
         return None
-    planned = {*one, *ours.missing} & {*other, *theirs.missing}
-    return Difference(
-        ours.label, theirs.label, by_seed, len(planned - by_seed.keys()),
-        paper=_in_the_paper(experiment, ours, theirs),
-    )  # fmt: skip
-
-
-def _in_the_paper(experiment: Experiment, ours: Line, theirs: Line) -> float | None:
-    """The difference of the paper's rows, on the same column."""
-    table = experiment.table
-    rows = published_rows(table.published or table.suite or "")
-    columns = {value: name for name, value in table.columns.items()}
-    column = columns.get(experiment.compare_by, experiment.compare_by.split("/")[-1])
-    first, second = (rows.get(line.paper_row or "", {}) for line in (ours, theirs))
-    return first[column] - second[column] if column in first and column in second else None
+    planned, other_planned = (
+        {each.seed for each in line.outcomes} | line.missing.keys() for line in (ours, theirs)
+    )
+    first, second = (experiment.published.get(line.paper_row or "", {}) for line in (ours, theirs))
+    paper = first[value] - second[value] if value in first and value in second else None
+    missing = len((planned & other_planned) - by_seed.keys())
+    return Difference(ours.label, theirs.label, by_seed, missing, paper=paper)
 
 
 def _tested(one: Difference) -> Difference:
@@ -125,17 +132,37 @@ def _tested(one: Difference) -> Difference:
         warnings.simplefilter("ignore", RuntimeWarning)  # of differences that are all equal
         test = ttest_rel(values, np.zeros_like(values))
     wide, narrow = (test.confidence_interval(level) for level in (0.95, 0.9))
-    permutation = None
+    one = replace(one, interval=(float(wide.low), float(wide.high)))
+    one = replace(one, narrow_interval=(float(narrow.low), float(narrow.high)))
+    if one.family == DESCRIPTIVE:
+        return one
     if len(values) >= PERMUTED_SEEDS:
-        permutation = float(
-            permutation_test(
-                (values,), lambda x, axis: np.mean(x, axis=axis), permutation_type="samples",
-                vectorized=True, n_resamples=RESAMPLES, rng=np.random.default_rng(0),
-            ).pvalue
+        permuted = permutation_test(
+            (values,), lambda x, axis: np.mean(x, axis=axis), permutation_type="samples",
+            vectorized=True, n_resamples=RESAMPLES, rng=np.random.default_rng(0),
         )  # fmt: skip
+        one = replace(one, permutation_p=float(permuted.pvalue))
     # Rows that are the same in every seed have no p-value.
-    p = 1.0 if math.isnan(test.pvalue) else float(test.pvalue)
-    return replace(
-        one, p=p, permutation_p=permutation, interval=(float(wide.low), float(wide.high)),
-        narrow_interval=(float(narrow.low), float(narrow.high)),
-    )  # fmt: skip
+    return replace(one, p=1.0 if math.isnan(test.pvalue) else float(test.pvalue))
+
+
+def seeds_needed(
+    deviation: float, difference: float = 0.7, power: float = 0.8, least: int = 8, most: int = 20
+) -> int:
+    """The rule of the design: the least number of seeds with which a two-sided paired t-test finds a difference.
+
+    Args:
+        deviation: standard deviation of the paired differences.
+        difference: what is to be found.
+        power: how often it is to be found.
+        least: what is returned at the least.
+        most: and at the most.
+    """
+    from scipy.stats import nct, t
+
+    for n in range(least, most):
+        reach = t.ppf(1 - LEVEL / 2, n - 1)
+        shift = difference / deviation * math.sqrt(n)
+        if nct.sf(reach, n - 1, shift) + nct.cdf(-reach, n - 1, shift) >= power:
+            return n
+    return most

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -15,13 +16,19 @@ from pydantic import AliasChoices, BeforeValidator, Field, model_validator
 from clusterns.errors import UserError
 from clusterns.evaluation.tables import published_rows
 from clusterns.lab.specs import FigureSpec, TableSpec, check_suites, check_value
-from clusterns.settings import Settings, validated
+from clusterns.settings import Settings, as_number, validated
 
 Budget = Literal["small", "raw", "paper"]
-BUDGETS: dict[str, dict[str, Any]] = yaml.safe_load(
-    (files("clusterns.lab") / "budgets.yaml").read_text("utf-8")
-)
+
+
+def _packaged(name: str) -> Any:
+    return yaml.safe_load((files("clusterns.lab") / name).read_text("utf-8"))
+
+
+BUDGETS: dict[Budget, dict[str, Any]] = _packaged("budgets.yaml")
 """Settings of every trial, by the name of the budget."""
+TUNED: dict[str, dict[str, Any]] = _packaged("tuned.yaml")
+"""Settings that searches found: of all methods, and of a method besides."""
 WIKIPEDIA = "wikipedia"
 RECIPE = "recipe"  # a key of experiment files that recipes do not have
 
@@ -32,9 +39,7 @@ def _numbers(values: Any) -> Any:
         return {key: _numbers(value) for key, value in values.items()}
     if isinstance(values, list):
         return [_numbers(value) for value in values]
-    if isinstance(values, str) and re.fullmatch(r"[-+]?\d+(\.\d*)?[eE][-+]?\d+", values):
-        return float(values)
-    return values
+    return as_number(values)
 
 
 def _seeds(value: Any) -> Any:
@@ -66,8 +71,8 @@ Seeds = Annotated[tuple[int, ...], BeforeValidator(_seeds)]
 Changes = Annotated[dict[str, Any], BeforeValidator(_numbers)]
 
 
-class Row(Settings):
-    """A method with its settings."""
+class ByBudget(Settings):
+    """Settings of trials, by budget."""
 
     settings: Changes = {}
     """Settings with every budget: any key of a recipe, and `recipe` itself."""
@@ -77,6 +82,15 @@ class Row(Settings):
     """More settings with --budget raw."""
     paper: Changes = {}
     """More settings with --budget paper."""
+
+    def settings_with(self, budget: Budget) -> dict[str, Any]:
+        """The settings with a budget; its own win."""
+        return self.settings | getattr(self, budget)
+
+
+class Row(ByBudget):
+    """A method with its settings."""
+
     # In records it keeps its first name, which earlier versions read.
     paper_row: str | None = Field(
         None, validation_alias=AliasChoices("paper_row", "beside"), serialization_alias="beside"
@@ -89,15 +103,8 @@ class Row(Settings):
     )
     """Run the row once, without the values of the grid: a baseline."""
 
-    def paper_row_at(self, point: Mapping[str, Any]) -> str | None:
-        """The paper's row of a line: that of the same value of the grid."""
-        if self.paper_row is None or not point:
-            return self.paper_row
-        ((key, value),) = point.items()
-        return f"{self.paper_row}, {key} {value}"
 
-
-class Experiment(Settings):
+class Experiment(ByBudget):
     """What is trained (rows x grid x seeds), on what, how it is evaluated and drawn."""
 
     title: str
@@ -114,18 +121,12 @@ class Experiment(Settings):
     """K-means runs for each clustering set."""
     seeds: Seeds = (1, 2, 3)
     """Number of seeds per row, or a list of them."""
-    settings: Changes = {}
-    """Settings of all rows."""
-    small: Changes = {}
-    """Settings of all rows with --budget small."""
-    raw: Changes = {}
-    """Settings of all rows with --budget raw."""
-    paper: Changes = {}
-    """Settings of all rows with --budget paper."""
+    tuned: bool = False
+    """With --budget raw, use the settings that the searches of the design found, and crops."""
     rows: Annotated[dict[str, Row], BeforeValidator(_bare_rows)]
     """The methods, by the name shown in the table."""
     grid: Annotated[dict[str, list[Any]], BeforeValidator(_numbers)] = {}
-    """A setting and its values: every row runs with each of them."""
+    """A setting and its values: every row runs with each of them. A list in `raw`, say, replaces them."""
     table: TableSpec = Field(default_factory=lambda: TableSpec.model_validate({"suite": "sts"}))
     """The columns of the table."""
     cases: int = Field(0, ge=0)
@@ -140,14 +141,14 @@ class Experiment(Settings):
 
     @model_validator(mode="before")
     @classmethod
-    def _table_of_what_is_judged(cls, values: Any) -> Any:
+    def _default_table(cls, values: Any) -> Any:
         if not isinstance(values, dict) or "table" in values or "evaluate" not in values:
             return values
-        judged = _listed(values["evaluate"])
-        if not isinstance(judged, list | tuple):
+        suites = _listed(values["evaluate"])
+        if not isinstance(suites, list | tuple):
             return values
         training = {"columns": {"dev": "dev", "before": "base"}}
-        return {**values, "table": {"suite": judged[0]} if judged else training}
+        return {**values, "table": {"suite": suites[0]} if suites else training}
 
     @model_validator(mode="after")
     def _names_are_known(self) -> Experiment:
@@ -169,7 +170,7 @@ class Experiment(Settings):
                 raise ValueError(f"figure {file!r}: a name is made of a-z, 0-9 and -.")
             if figure.kind == "against" and figure.setting not in self.grid:
                 raise ValueError(f"figure {file}: {figure.setting} is not the setting of the grid.")
-            wanted += [(f"figure {file}", name) for name in figure.rows]
+            wanted += [(f"figure {file}", name) for name in figure.rows if name not in self.rows]
         for where, name in wanted:
             if name not in names:
                 raise ValueError(f"{where}: there is no row {name!r}: {', '.join(names)}.")
@@ -189,56 +190,83 @@ class Experiment(Settings):
             check_value(where, value, self.evaluate)
         if self.table.suite is not None and self.table.suite not in self.evaluate:
             raise ValueError(f"table: the suite {self.table.suite} is not in evaluate.")
-        changes = [self.settings, self.small, self.raw, self.paper]
-        for row in self.rows.values():
-            changes += [row.settings, row.small, row.raw, row.paper]
-        if any("seed" in each for each in changes):
+        if any(
+            "seed" in each.settings_with(b) for each in (self, *self.rows.values()) for b in BUDGETS
+        ):
             raise ValueError("a seed among settings: write `seeds`.")
 
     def _check_paper(self) -> None:
         """The rows of the paper that are to be shown must exist."""
-        name = self.table.published or self.table.suite or ""
-        rows = published_rows(name)
-        if self.table.published and not rows:
-            raise ValueError(f"table.published: there is no table {name!r} of the paper.")
-        for label, row, point in self.lines():
-            wanted = row.paper_row_at(point)
-            if wanted is not None and wanted not in rows:
-                known = ", ".join(rows) or "it is empty"
+        known = self.published
+        if self.table.published and not known:
+            raise ValueError(
+                f"table.published: there is no table {self.table.published!r} of the paper."
+            )
+        for label, row in self.rows.items():
+            wanted = row.paper_row
+            if wanted is not None and not any(
+                f"{name}, ".startswith(f"{wanted}, ") for name in known
+            ):
                 raise ValueError(
-                    f"rows.{label}.paper_row: the paper's table has no row {wanted!r}: {known}."
+                    f"rows.{label}.paper_row: the paper's table has no row {wanted!r}: "
+                    f"{', '.join(known) or 'it is empty'}."
                 )
+
+    @cached_property
+    def published(self) -> dict[str, dict[str, float]]:
+        """The rows of the paper's table, by the names of values such as ``sts/Avg.``."""
+        suite = self.table.suite
+        rows = published_rows(self.table.published or suite or "")
+        columns = self.table.columns
+        return {
+            name: {
+                f"{suite}/{key}" if suite else columns.get(key, key): value
+                for key, value in row.items()
+            }
+            for name, row in rows.items()
+        }
+
+    def paper_row(self, name: str, point: Mapping[str, Any]) -> str | None:
+        """The paper's row of a line: that of the same value of the grid, if the paper has it."""
+        wanted = self.rows[name].paper_row
+        if wanted is None or not point:
+            return wanted
+        ((key, value),) = point.items()
+        return next((row for row in self.published if row == f"{wanted}, {key} {value}"), None)
 
     def pairs(self) -> list[tuple[str, str]]:
         """The pairs of all families."""
         return [pair for pairs in self.compare.values() for pair in pairs]
 
-    def lines(self) -> list[tuple[str, Row, dict[str, Any]]]:
-        """The lines of the table: label, row, and value of the grid."""
-        if not self.grid:
-            return [(name, row, {}) for name, row in self.rows.items()]
-        ((key, values),) = self.grid.items()
-        found: list[tuple[str, Row, dict[str, Any]]] = []
-        for name, row in self.rows.items():
-            if row.ignore_grid:
-                found.append((name, row, {}))
-                continue
-            found += [(f"{name}, {key} {value}", row, {key: value}) for value in values]
-        return found
+    def lines(self) -> list[tuple[str, str, dict[str, Any]]]:
+        """The lines of the table: label, name of the row, and value of the grid."""
+        points = [{key: value} for key, values in self.grid.items() for value in values]
+        return [
+            (", ".join([name, *(f"{key} {value}" for key, value in point.items())]), name, point)
+            for name, row in self.rows.items()
+            for point in ([{}] if row.ignore_grid or not points else points)
+        ]
 
-    def seeds_of(self, row: Row, count: int | None = None) -> tuple[int, ...]:
-        """The seeds of a row, or ``count`` of them; a row with a single seed has nothing random and keeps it."""
-        seeds = row.seeds or self.seeds
-        if count is None or (row.seeds is not None and len(row.seeds) == 1):
+    def with_budget(self, budget: Budget) -> Experiment:
+        """The experiment with the values of the grid that a budget has of its own."""
+        own = dict(getattr(self, budget))
+        grid = {key: own.pop(key, values) for key, values in self.grid.items()}
+        return self.model_copy(update={"grid": grid, budget: own})
+
+    def seeds_of(self, name: str, count: int | None = None) -> tuple[int, ...]:
+        """The seeds of a row, or ``count`` of them from its first on; a row with one seed has nothing random."""
+        own = self.rows[name].seeds
+        seeds = own or self.seeds
+        if count is None or (own and len(own) == 1):
             return seeds
-        return tuple(range(1, count + 1))
+        return (*seeds, *range(max(seeds) + 1, max(seeds) + count))[:count]
 
-    def changes(self, budget: Budget, row: Row, point: Mapping[str, Any]) -> dict[str, Any]:
+    def changes(self, budget: Budget, name: str, point: Mapping[str, Any]) -> dict[str, Any]:
         """The settings of a line; those of the row and the grid win."""
-        return {
-            **BUDGETS[budget], **self.settings, **getattr(self, budget),
-            **row.settings, **getattr(row, budget), **point,
-        }  # fmt: skip
+        row = self.rows[name]
+        own = self.settings_with(budget) | row.settings_with(budget) | dict(point)
+        tuned = TUNED["all"] | TUNED.get(own.get("method", ""), {})
+        return {**BUDGETS[budget], **(tuned if self.tuned and budget == "raw" else {}), **own}
 
 
 def experiment_names() -> list[str]:
@@ -272,10 +300,7 @@ def load_experiment(name_or_file: str) -> Experiment:
         raise UserError(f"{source} is not YAML: {' '.join(str(error).split())}.") from None
     if not isinstance(values, dict):
         raise UserError(f"{source} must be keys and values.")
-    try:
-        found = validated(Experiment, values, source, "docs/lab.md explains the keys.")
-    except RecursionError:
-        raise UserError(f"{source} has a part that holds itself.") from None
+    found = validated(Experiment, values, source, "docs/lab.md explains the keys.")
     if folder is None or found.corpus == WIKIPEDIA or not (folder / found.corpus).exists():
         return found
     return found.model_copy(update={"corpus": str((folder / found.corpus).resolve())})

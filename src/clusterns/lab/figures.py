@@ -11,6 +11,7 @@ import numpy as np
 from clusterns.evaluation.plots import Point, draw_alignment_uniformity
 from clusterns.files import atomic_file
 from clusterns.lab.compare import MARGIN, Difference
+from clusterns.lab.experiment import Experiment
 from clusterns.lab.outcomes import Curve, Line
 from clusterns.lab.specs import FigureSpec
 
@@ -29,18 +30,31 @@ STYLE = {
 
 def draw(
     name: str,
-    spec: FigureSpec,
+    experiment: Experiment,
     lines: Sequence[Line],
     folder: Path,
     formats: Sequence[str] = FORMATS,
 ) -> list[Path]:
-    """Draw a figure to ``folder/name.svg`` and ``.png``; none if there is nothing to show.
+    """Draw a figure of an experiment to ``folder/name.svg`` and ``.png``; none if there is nothing to show.
 
     Returns:
         The files that were written.
     """
-    chosen = [line for line in lines if not spec.rows or line.label in spec.rows]
-    return _save(name, lambda figure: KINDS[spec.kind](figure, spec, chosen), folder, formats)
+    spec = experiment.figures[name]
+    chosen = [line for line in lines if not spec.rows or {line.label, line.row} & {*spec.rows}]
+
+    def drawn(figure: Figure) -> bool:
+        if spec.kind == "curves":
+            return _curves(figure, spec, chosen)
+        if spec.kind == "geometry":
+            return _geometry(figure, chosen)
+        (value,) = spec.values
+        known = [(line, experiment.published.get(line.paper_row or "", {})) for line in chosen]
+        there = [line for line in chosen if line.values(value) and not line.is_base]
+        paper = {line.label: row[value] for line, row in known if value in row and line in there}
+        return (_against if spec.kind == "against" else _dots)(figure, spec, there, paper)
+
+    return _save(name, drawn, folder, formats)
 
 
 def draw_differences(
@@ -48,10 +62,11 @@ def draw_differences(
     differences: Mapping[str, Difference],
     folder: Path,
     formats: Sequence[str] = FORMATS,
+    label: str = "points by which the first is better",
 ) -> list[Path]:
     """Draw paired differences by seed with their intervals, the equivalence margin, and the paper's
     effect; ``differences`` by the label of their row."""
-    return _save(name, lambda figure: _differences(figure, differences), folder, formats)
+    return _save(name, lambda figure: _differences(figure, differences, label), folder, formats)
 
 
 def _save(
@@ -69,30 +84,25 @@ def _save(
             return []
         for form in formats:
             path = folder / f"{name}.{form}"
-            unsaid = {"Date": None} if form == "svg" else {"Software": None}
+            metadata = {"Date": None} if form == "svg" else {"Software": None}
             with atomic_file(path) as temporary:
-                figure.savefig(temporary, format=form, dpi=150, metadata=unsaid)
+                figure.savefig(temporary, format=form, dpi=150, metadata=metadata)
             written.append(path)
     return written
 
 
-def _differences(figure: Figure, differences: Mapping[str, Difference]) -> bool:
+def _differences(figure: Figure, differences: Mapping[str, Difference], label: str) -> bool:
     if not differences:
         return False
-    axes = _dots_in_rows(
-        figure,
-        {
-            label: (list(one.by_seed.values()), one.estimate, one.interval)
-            for label, one in differences.items()
-        },
-        "mean and 95 % interval",
-    )
+    rows = {
+        name: (list(one.by_seed.values()), one.estimate, one.interval)
+        for name, one in differences.items()
+    }
+    paper = {name: one.paper for name, one in differences.items() if one.paper is not None}
+    axes = _dots_in_rows(figure, rows, paper, "mean and 95 % interval", beside=False)
     axes.axvspan(-MARGIN, MARGIN, color="#dddddd", label=f"equivalent: within ±{MARGIN}", zorder=0)
     axes.axvline(0, color="black", linewidth=1)
-    for place, one in enumerate(reversed(list(differences.values()))):
-        if one.paper is not None:
-            axes.plot(one.paper, place, "*", color=COLORS[1], markersize=11, label="the paper")
-    axes.set_xlabel("points by which the first is better")
+    axes.set_xlabel(label)
     _legend(figure, [axes])
     return True
 
@@ -100,12 +110,15 @@ def _differences(figure: Figure, differences: Mapping[str, Difference]) -> bool:
 def _dots_in_rows(
     figure: Figure,
     rows: Mapping[str, tuple[Sequence[float], float, tuple[float, float] | None]],
+    paper: Mapping[str, float],
     label: str,
+    *,
+    beside: bool,
 ) -> Axes:
-    """Each seed a dot, and above them their mean with an interval."""
-    figure.set_size_inches(7.2, 1.4 + 0.5 * len(rows))
-    axes = figure.add_subplot()
-    for place, (seeds, mean, interval) in enumerate(reversed(list(rows.values()))):
+    """Each seed a dot, above them their mean with an interval; the paper's values as stars, also in a panel beside."""
+    size = (7.2, 1.4 + 0.5 * len(rows))
+    axes, panel = _panels(figure, size, has_paper=beside and bool(paper), sharey=True)
+    for place, (name, (seeds, mean, interval)) in enumerate(reversed(list(rows.items()))):
         if len(seeds) > 1:
             axes.plot(
                 seeds, [place] * len(seeds), "o", color=COLORS[4], markersize=5, zorder=3,
@@ -116,9 +129,14 @@ def _dots_in_rows(
             mean, place + 0.22, xerr=reach, fmt="D", color=COLORS[0], capsize=4, markersize=6,
             linewidth=2, label=label,
         )  # fmt: skip
+        if name in paper:
+            (panel or axes).plot(
+                paper[name], place, "*", color=COLORS[1], markersize=11, label="the paper"
+            )
     axes.set_yticks(range(len(rows)), list(rows)[::-1])
     axes.set_ylim(-0.6, len(rows) - 0.4)
-    axes.grid(axis="y", visible=False)
+    for one in filter(None, (axes, panel)):
+        one.grid(axis="y", visible=False)
     return axes
 
 
@@ -157,19 +175,18 @@ def _band(axes: Axes, label: str, curves: Sequence[Curve], color: str) -> None:
         axes.fill_between(steps, mean - spread, mean + spread, color=color, alpha=0.2, linewidth=0)
 
 
-def _against(figure: Figure, spec: FigureSpec, lines: Sequence[Line]) -> bool:
+def _against(
+    figure: Figure, spec: FigureSpec, lines: Sequence[Line], paper: Mapping[str, float]
+) -> bool:
     """A value against the setting of the grid; rows outside it are a level to compare with."""
     (value,), setting = spec.values, spec.setting
-    there = [line for line in lines if line.values(value)]
     # Evenly spaced: values such as 8, 32, 128 are steps of a ladder.
-    points = list(dict.fromkeys(line.point[setting] for line in there if setting in line.point))
+    points = list(dict.fromkeys(line.point[setting] for line in lines if setting in line.point))
     if not points:
         return False
-    figure.set_size_inches(6.4, 4.0)
-    axes = figure.add_subplot()
-    rows = list(dict.fromkeys(line.row for line in there))
-    for number, row in enumerate(rows):
-        own = [line for line in there if line.row == row]
+    axes, panel = _panels(figure, (6.4, 4.0), has_paper=bool(paper))
+    for number, row in enumerate(dict.fromkeys(line.row for line in lines)):
+        own = [line for line in lines if line.row == row]
         means, spreads = zip(*(_mean(line, value) for line in own), strict=True)
         color = COLORS[number % len(COLORS)]
         if setting in own[0].point:
@@ -181,14 +198,19 @@ def _against(figure: Figure, spec: FigureSpec, lines: Sequence[Line]) -> bool:
             axes.axhline(means[0], color=color, label=row, linestyle=(0, (5, 3)), linewidth=1.5)
             if not np.isnan(spreads[0]):
                 axes.axhspan(means[0] - spreads[0], means[0] + spreads[0], color=color, alpha=0.12)
-    axes.set_xticks(range(len(points)), [str(point) for point in points])
-    axes.set_xlabel(setting)
+        known = [line for line in own if line.label in paper and setting in line.point]
+        if panel and known:
+            places = [points.index(line.point[setting]) for line in known]
+            panel.plot(places, [paper[line.label] for line in known], "*--", color=color)
+    for one in filter(None, (axes, panel)):
+        one.set_xticks(range(len(points)), [str(point) for point in points])
+        one.set_xlabel(setting)
     axes.set_ylabel(spec.label or value)
     _legend(figure, [axes])
     return True
 
 
-def _geometry(figure: Figure, spec: FigureSpec, lines: Sequence[Line]) -> bool:
+def _geometry(figure: Figure, lines: Sequence[Line]) -> bool:
     """Alignment and uniformity, colored by the average on STS where that was asked for."""
     points = []
     for line in lines:
@@ -203,19 +225,33 @@ def _geometry(figure: Figure, spec: FigureSpec, lines: Sequence[Line]) -> bool:
     return bool(points)
 
 
-def _dots(figure: Figure, spec: FigureSpec, lines: Sequence[Line]) -> bool:
+def _dots(
+    figure: Figure, spec: FigureSpec, lines: Sequence[Line], paper: Mapping[str, float]
+) -> bool:
     """A value of every row. Dots need no zero, bars would."""
     rows = {}
     for line in lines:
-        if seeds := list(line.values(spec.values[0]).values()):
-            mean, spread = _mean(line, spec.values[0])
-            interval = None if np.isnan(spread) else (mean - spread, mean + spread)
-            rows[line.label] = (seeds, mean, interval)
+        mean, spread = _mean(line, spec.values[0])
+        interval = None if np.isnan(spread) else (mean - spread, mean + spread)
+        rows[line.label] = (list(line.values(spec.values[0]).values()), mean, interval)
     if rows:
-        axes = _dots_in_rows(figure, rows, "mean ± standard deviation")
+        axes = _dots_in_rows(figure, rows, paper, "mean ± standard deviation", beside=True)
         axes.set_xlabel(spec.label or spec.values[0])
         _legend(figure, [axes])
     return bool(rows)
+
+
+def _panels(
+    figure: Figure, size: tuple[float, float], *, has_paper: bool, sharey: bool = False
+) -> tuple[Axes, Axes | None]:
+    """The panel to draw into, and one for the paper's values if there are any, on a scale of its own."""
+    width, height = size
+    figure.set_size_inches(width + 2.2 * has_paper, height)
+    if not has_paper:
+        return figure.add_subplot(), None
+    axes, panel = figure.subplots(1, 2, sharey=sharey, width_ratios=(width, 2.2))
+    panel.set_title("in the paper", fontsize=10)
+    return axes, panel
 
 
 def _mean(line: Line, name: str) -> tuple[float, float]:
@@ -239,6 +275,3 @@ def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
         room = int(13 * figure.get_figwidth() / (max(map(len, found)) + 8))
         columns = max(1, min(3, room, len(found)))
         figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns)
-
-
-KINDS = {"curves": _curves, "against": _against, "geometry": _geometry, "dots": _dots}

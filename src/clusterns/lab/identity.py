@@ -160,8 +160,10 @@ def content_identity(place: str) -> str:
             found = _file_digest(path)
         else:
             inside = sorted(each for each in path.rglob("*") if each.is_file())
-            told = [f"{each.relative_to(path).as_posix()} {_file_digest(each)}" for each in inside]
-            found = hashlib.blake2b("\n".join(told).encode(), digest_size=16).hexdigest()
+            digests = [
+                f"{each.relative_to(path).as_posix()} {_file_digest(each)}" for each in inside
+            ]
+            found = hashlib.blake2b("\n".join(digests).encode(), digest_size=16).hexdigest()
     except OSError as error:
         raise UserError(f"cannot read {error.filename or path}: {error.strerror}.") from error
     return f"{found} {columns}" if columns else found

@@ -40,10 +40,18 @@ class Outcome:
     def values(self) -> Mapping[str, float]:
         """Numbers by name, such as ``sts/Avg.``; in an early record the last step's score is that of the curve."""
         values: dict[str, float] = self.result["values"]
+        if (
+            self.result.get("run", {}).get("steps") == 0
+        ):  # its only score is that of what it started from
+            return {name: value for name, value in values.items() if name != DEV_LAST}
         curve = self.curves.get(current_metric(f"eval_{self.result.get('metric')}"))
-        if DEV_LAST in values or not curve:
-            return values
-        return {**values, DEV_LAST: curve[-1][1]}
+        return {DEV_LAST: curve[-1][1], **values} if curve else values
+
+    @property
+    def is_base(self) -> bool:
+        """Whether no step was better than the base, so that the scores are the base's."""
+        run = self.result.get("run", {})
+        return run.get("steps", 0) > 0 and run.get("best_step") == 0
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,11 @@ class Line:
     missing: Mapping[int, str] = field(default_factory=dict)
     """Why there is no result, by seed."""
 
+    @property
+    def is_base(self) -> bool:
+        """Whether all runs ended as their base."""
+        return bool(self.outcomes) and all(one.is_base for one in self.outcomes)
+
     def values(self, name: str) -> dict[int, float]:
         """A value by seed, where there is one."""
         return {one.seed: one.values[name] for one in self.outcomes if name in one.values}
@@ -77,16 +90,14 @@ class Line:
 
 def gather(experiment: Experiment, trials: Sequence[Trial]) -> list[Line]:
     """The lines of an experiment, with their outcomes so far."""
-    names = {id(row): name for name, row in experiment.rows.items()}
     found = []
     for label, row, point in experiment.lines():
         own = sorted((t for t in trials if t.line == label), key=lambda trial: trial.seed)
-        if not own:
-            continue
-        done = [trial for trial in own if trial.is_done]
-        missing = {trial.seed: _why(trial) for trial in own if trial not in done}
-        outcomes = [_outcome(trial) for trial in done]
-        found.append(Line(label, names[id(row)], point, row.paper_row_at(point), outcomes, missing))
+        outcomes = [_outcome(trial) for trial in own if trial.is_done]
+        missing = {trial.seed: _why(trial) for trial in own if not trial.is_done}
+        if own:
+            paper_row = experiment.paper_row(row, point)
+            found.append(Line(label, row, point, paper_row, outcomes, missing))
     return found
 
 
@@ -136,19 +147,18 @@ def selected_earlier(one: Outcome) -> bool:
 
 def remarks(one: Outcome) -> list[str]:
     """What a reader must know of a trial: an old revision, a part that did nothing, the base's scores."""
-    run = one.result.get("run", {})
+    run, settings = one.result.get("run", {}), one.result.get("settings", {})
     found = [f"superseded {each}" for each in superseded(one.result)]
-    if run.get("steps", 0) > 0 and run.get("best_step") == 0:
+    if one.is_base:
         last = one.values.get(DEV_LAST)
         found.append(
-            "no step was better than the base, so the scores are the base's"
+            "no step was better than the base, so the scores are the base's and are not compared"
             + ("" if last is None else f"; dev of the last step: {last:.2f}")
         )
     started = run.get("clustering_started_at")
-    method = one.result.get("settings", {}).get("method")
-    if method == "clusterns" and "steps" in run and started is None:
+    if settings.get("method") == "clusterns" and "steps" in run and started is None:
         found.append("clustering never started, so it is SimCSE")
-    if started == 1:
+    if started == 1 and "start_step" not in settings:
         found.append("sigma was reached at step 1, so its value had no effect")
     guided = [value for _, value in one.curves.get("judged_false_negatives", [])]
     if guided and not any(guided):

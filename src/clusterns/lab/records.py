@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from clusterns.errors import UserError
 from clusterns.evaluation.results import read_predictions, write_predictions
 from clusterns.evaluation.stored import read_results
 from clusterns.files import atomic_file, read_json, write_json
-from clusterns.lab.experiment import Experiment, experiment_names, load_experiment
+from clusterns.lab.experiment import Experiment
 from clusterns.lab.identity import recorded_identity, trial_name
 from clusterns.lab.outcomes import Line, Outcome, current_names
 from clusterns.lab.trial import CURVES
@@ -55,37 +56,27 @@ class Record:
         for line in self.lines:
             for one in line.outcomes:
                 _write_predictions(one, folder)
-        path = folder / f"{self.name}.jsonl"
+        lines = [
+            {
+                "label": line.label, "row": line.row, "point": dict(line.point),
+                "beside": line.paper_row,
+                "missing": {str(seed): why for seed, why in line.missing.items()},
+            }
+            for line in self.lines
+        ]  # fmt: skip
         experiment = self.experiment.model_dump(mode="json", by_alias=True)
-        # Earlier versions know a list of pairs and differences; both are read no more.
         head = {
-            "budget": self.budget,
-            "experiment": {**experiment, "compare": self.experiment.pairs()},
-            "families": [
-                {"name": name, "compare": pairs} for name, pairs in self.experiment.compare.items()
-            ],
-            "lines": [
-                {
-                    "label": line.label,
-                    "row": line.row,
-                    "point": dict(line.point),
-                    "beside": line.paper_row,
-                    "missing": {str(seed): why for seed, why in line.missing.items()},
-                }
-                for line in self.lines
-            ],
-            "differences": [],
+            "budget": self.budget, "experiment": experiment, "lines": lines,
             "cells": len(self.results),
-        }
+        }  # fmt: skip
         trials = [
             {"line": line.label, "seed": one.seed, **one.result, CURVES: one.curves}
             for line in self.lines
             for one in line.outcomes
         ]
+        texts = [json.dumps(without_folders(each), ensure_ascii=False) for each in (head, *trials)]
+        path = folder / f"{self.name}.jsonl"
         with atomic_file(path) as temporary:
-            texts = [
-                json.dumps(without_folders(each), ensure_ascii=False) for each in (head, *trials)
-            ]
             temporary.write_text("\n".join(texts) + "\n", "utf-8")
         return path
 
@@ -97,56 +88,28 @@ class Record:
             # Early records do not count their trials.
             if len(trials) != head.get("cells", len(trials)):
                 raise ValueError(f"it has {len(trials)} of {head['cells']} trials")
-            unknown = {one["line"] for one in trials} - {line["label"] for line in head["lines"]}
-            if unknown:
-                raise ValueError(f"it has trials without a line: {', '.join(sorted(unknown))}")
-            lines = [_line(line, trials) for line in head["lines"]]
-            values = dict(head["experiment"])
-            if "families" in head:
-                values["compare"] = {one["name"]: one["compare"] for one in head["families"]}
+            outcomes = defaultdict(list)
+            for one in trials:
+                outcome = Outcome(one["seed"], one, current_names(one[CURVES]))
+                outcomes[one["line"]].append(outcome)
+            lines = [_line(line, outcomes.pop(line["label"], [])) for line in head["lines"]]
+            if outcomes:
+                raise ValueError(f"it has trials without a line: {', '.join(sorted(outcomes))}")
+            # Some records have lists of pairs here, and their families by name there.
+            families = {one["name"]: one["compare"] for one in head.get("families", ())}
+            values = head["experiment"] | ({"compare": families} if families else {})
             experiment = validated(Experiment, values, f"experiment of {path}")
-            return cls(path.stem, head["budget"], experiment, lines)._as_designed()
+            return cls(path.stem, head["budget"], experiment, lines)
         except OSError as error:
             raise UserError(f"cannot read the record {path}: {error.strerror}.") from error
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            told = f"it has no {error}" if isinstance(error, KeyError) else str(error)
-            raise UserError(f"{path} is not a record of an experiment: {told}.") from error
-
-    def _as_designed(self) -> Record:
-        """With the families and rows of the paper that an earlier version did not know.
-
-        Those of the package's experiment, if it compares the same pairs.
-        """
-        if self.name not in experiment_names():
-            return self
-        today = load_experiment(self.name)
-        if today.pairs() != self.experiment.pairs():
-            return self
-        rows = {label: row.paper_row_at(point) for label, row, point in today.lines()}
-        published = self.experiment.table.published or today.table.published
-        table = self.experiment.table.model_copy(update={"published": published})
-        return replace(
-            self,
-            experiment=self.experiment.model_copy(
-                update={"compare": today.compare, "table": table}
-            ),
-            lines=[
-                replace(line, paper_row=line.paper_row or rows.get(line.label))
-                for line in self.lines
-            ],
-        )
+            why = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+            raise UserError(f"{path} is not a record of an experiment: {why}.") from error
 
 
-def _line(head: Mapping[str, Any], trials: Sequence[Mapping[str, Any]]) -> Line:
-    return Line(
-        head["label"], head["row"], head["point"], head["beside"],
-        [
-            Outcome(one["seed"], one, current_names(one[CURVES]))
-            for one in trials
-            if one["line"] == head["label"]
-        ],
-        {int(seed): why for seed, why in head["missing"].items()},
-    )  # fmt: skip
+def _line(head: Mapping[str, Any], outcomes: Sequence[Outcome]) -> Line:
+    missing = {int(seed): why for seed, why in head["missing"].items()}
+    return Line(head["label"], head["row"], head["point"], head["beside"], outcomes, missing)
 
 
 def keep_record(record: Record, folder: Path) -> Path:
@@ -179,21 +142,15 @@ def recorded_name(result: Mapping[str, Any]) -> str:
     name = result.get("name")
     if name is None:
         identity = recorded_identity(result)
-        if identity is None:
-            return early_name(result)
-        name = trial_name(identity)
-    return _checked(name)
+        name = early_name(result) if identity is None else trial_name(identity)
+    if not TRIAL_NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is not the name of a trial")
+    return str(name)
 
 
 def early_name(result: Mapping[str, Any]) -> str:
     """The name of a trial before names were recorded: the last word of the command that made it."""
-    return _checked(Path(str(result["record"]["command"][-1])).name)
-
-
-def _checked(name: str) -> str:
-    if not TRIAL_NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is not the name of a trial")
-    return name
+    return Path(str(result["record"]["command"][-1])).name
 
 
 def predictions_file(folder: Path, result: Mapping[str, Any]) -> Path:
@@ -217,7 +174,9 @@ def without_folders(value: Any) -> Any:
     """Absolute paths without their folders, in sentences too."""
     if isinstance(value, dict):
         return {
-            key: each if key in NAMES and not isinstance(each, dict) else without_folders(each)
+            key: each
+            if key in NAMES and not (key == "rows" and isinstance(each, dict))
+            else without_folders(each)
             for key, each in value.items()
         }
     if isinstance(value, list | tuple):

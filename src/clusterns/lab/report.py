@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from statistics import mean
@@ -14,7 +15,7 @@ from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, S
 from clusterns.console import duration
 from clusterns.errors import UserError
 from clusterns.files import atomic_file, read_json
-from clusterns.lab.compare import Difference, find_differences
+from clusterns.lab.compare import Difference, find_differences, seeds_needed
 from clusterns.lab.experiment import BUDGETS, experiment_names
 from clusterns.lab.figures import draw, draw_differences
 from clusterns.lab.outcomes import read_curves
@@ -33,21 +34,22 @@ class Section:
         self.name, self.budget, self.lines = record.name, record.budget, record.lines
         self.experiment, self.results = record.experiment, record.results
         self._figures = figures
-
-    @property
-    def bases(self) -> str:
-        """What the trials started from."""
-        return ", ".join(sorted({base_name(one.get("base")) for one in self.results}))
+        # The base of word vectors is only what they are compared with before.
+        encoders = [one for one in self.results if one["settings"].get("method") != "glove"]
+        self.bases = _joined(base_name(one.get("base")) for one in encoders) or "none"
+        self.corpora = _joined(one["corpus"] for one in self.results)
+        self.duration = duration(sum(one["processor_seconds"] for one in self.results))
+        self.versions = _joined(
+            f"{name} {one['record']['versions'][name]}"
+            for one in self.results
+            for name in ("torch", "sentence-transformers")
+        )
+        self.scores_table = scores_table(self.experiment, self.lines).markdown()
 
     @cached_property
     def differences(self) -> list[Difference]:
         """The differences that the experiment names."""
         return find_differences(self.experiment, self.lines)
-
-    @property
-    def scores_table(self) -> str:
-        """Mean and spread over seeds."""
-        return scores_table(self.experiment, self.lines).markdown()
 
     @property
     def differences_table(self) -> str:
@@ -59,25 +61,8 @@ class Section:
     @property
     def figures(self) -> list[str]:
         """The names of the figures that could be drawn."""
-        specs = self.experiment.figures.items()
-        return [n for n, spec in specs if draw(n, spec, self.lines, self._figures, ("svg",))]
-
-    @property
-    def duration(self) -> str:
-        """Processor time of all trials."""
-        return duration(sum(one["processor_seconds"] for one in self.results))
-
-    @property
-    def corpora(self) -> str:
-        """The texts that the trials learned from."""
-        return ", ".join(sorted({str(one["corpus"]) for one in self.results}))
-
-    @property
-    def versions(self) -> str:
-        """The versions of the libraries that decide the numbers most."""
-        names = ("torch", "sentence-transformers")
-        versions = [one["record"]["versions"] for one in self.results]
-        return ", ".join(sorted({f"{name} {each[name]}" for each in versions for name in names}))
+        names = self.experiment.figures
+        return [n for n in names if draw(n, self.experiment, self.lines, self._figures, ("svg",))]
 
 
 def write_report(records: Path, output: Path) -> Path:
@@ -98,15 +83,13 @@ def write_report(records: Path, output: Path) -> Path:
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     environment.filters |= {
-        "cells": difference_cells,
-        "mean": _mean,
-        "listed": _listed,
-        "base_name": base_name,
-    }
+        "cells": difference_cells, "mean": _mean, "listed": _listed, "base_name": base_name,
+        "seeds_needed": seeds_needed,
+    }  # fmt: skip
 
-    def differences_figure(name: str, rows: Mapping[str, Difference]) -> str:
+    def differences_figure(name: str, rows: Mapping[str, Difference], **options: str) -> str:
         """Draws differences and returns the path of the figure, relative to the page."""
-        draw_differences(name, rows, figures, ("svg",))
+        draw_differences(name, rows, figures, ("svg",), **options)
         return f"{output.stem}/{name}.svg"
 
     page = environment.select_template([OWN_TEMPLATE, TEMPLATE]).render(
@@ -116,7 +99,6 @@ def write_report(records: Path, output: Path) -> Path:
         searches=[_search(read_json(f)) for f in sorted(records.glob(f"{SEARCHES}/*.json"))],
         same=_on_the_same_trials(sections),
         differences_figure=differences_figure,
-        base_name=base_name,
         budgets=BUDGETS,
         has=lambda name: (records / name).exists(),
         read=lambda name: read_json(records / name),
@@ -136,43 +118,49 @@ def base_name(identity: str | None) -> str:
 
 def _on_the_same_trials(sections: Sequence[Section]) -> list[list[str]]:
     """Groups of comparisons that stand on the very same trials."""
-    named: dict[tuple[frozenset[str], ...], list[str]] = {}
+    named: dict[object, list[str]] = defaultdict(list)
     for section in sections:
         trials = {
-            line.label: {one.seed: recorded_name(one.result) for one in line.outcomes}
+            (line.label, one.seed): recorded_name(one.result)
             for line in section.lines
+            for one in line.outcomes
         }
         for one in section.differences:
-            key = tuple(
-                frozenset(trials[label][seed] for seed in one.by_seed)
-                for label in (one.first, one.second)
-            )
-            named.setdefault(key, []).append(f"{one.name} ({section.name})")
+            rows = (one.first, one.second)
+            key = tuple(frozenset(trials[row, seed] for seed in one.by_seed) for row in rows)
+            named[key].append(f"{one.name} ({section.name})")
     return [names for names in named.values() if len(names) > 1]
 
 
 def _search(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What a search found; ``first`` is the score of the recipe as it is, None if that failed."""
+    """What a search found; ``first`` is the score of its first settings, None if they failed."""
     scored = {one["number"]: one for one in record["trials"] if one["value"] is not None}
-    values = [one["value"] for one in scored.values()]
     first = record["trials"][0]["settings"]
-    known = BUDGETS["raw" if "minibert-raw" in str(record.get("base")) else "small"]
+    base = base_name(record.get("base"))
+    known = BUDGETS["raw" if base == "minibert-raw" else "small"] | {"method": ..., "seed": ...}
+    changed = {
+        key: value
+        for key, value in record["settings"].items()
+        if known.get(key) not in (value, ...)
+    }
     return {
         **record,
-        "values": values,
+        "base_name": base,
+        "count": sum(one["value"] is not None or bool(one["reason"]) for one in record["trials"]),
+        "values": [one["value"] for one in scored.values()],
         "first": next((one["value"] for one in scored.values() if one["settings"] == first), None),
         "found": scored[record["best"]] if scored else None,
-        "changed": {
-            key: value
-            for key, value in record["settings"].items()
-            if value != known.get(key) and key not in ("method", "seed")
-        },
+        "changed": changed,
     }
 
 
 def _mean(values: Sequence[float] | Mapping[Any, float], digits: int = 2) -> str:
     numbers = list(values.values() if isinstance(values, Mapping) else values)
     return f"{mean(numbers):.{digits}f}" if numbers else "-"
+
+
+def _joined(words: Iterable[object]) -> str:
+    return ", ".join(sorted({str(word) for word in words}))
 
 
 def _listed(settings: Mapping[str, Any]) -> str:

@@ -6,29 +6,21 @@ So you can compare your rows with those that somebody else has run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ValidationError
+
 from clusterns.errors import UserError
-from clusterns.evaluation.results import Results, SuiteResult, read_predictions, read_sets
+from clusterns.evaluation.results import Results, SuiteResult, read_predictions
 from clusterns.files import read_json, write_json
 from clusterns.lab.identity import superseded
+from clusterns.lab.outcomes import Outcome
 from clusterns.lab.records import Record, predictions_file, recorded_name
 from clusterns.lab.trial import PREDICTIONS, TRIALS, is_restored
 from clusterns.locks import locked
-
-# Where a trial stands in the table of a record.
-PLACE = ("line", "seed")
-# What a lab reads of a trial, and of a suite of it.
-TRIAL: dict[str, type | tuple[type, ...]] = {
-    "suites": dict, "values": dict, "curves": dict, "record": dict, "run": dict, "settings": dict,
-    "corpus": str, "metric": str, "processor_seconds": (int, float),
-}  # fmt: skip
-SUITE: dict[str, type | tuple[type, ...]] = {
-    "sets": dict, "settings": dict, "seconds": (int, float),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -42,16 +34,45 @@ class Restored:
     superseded: tuple[str, ...] = ()
 
 
+class _Whole(BaseModel):
+    """What a lab reads of a trial."""
+
+    suites: dict[str, SuiteResult]
+    values: dict[str, float]
+    curves: dict[str, Any]
+    record: dict[str, Any]
+    run: dict[str, Any]
+    settings: dict[str, Any]
+    corpus: str
+    metric: str
+    processor_seconds: float
+
+
 @dataclass(frozen=True)
 class _Recorded:
     """A trial of a record; of two records that have it, the one with more is better."""
 
+    name: str
     result: Mapping[str, Any]
     predictions: Path
 
     @property
     def has(self) -> tuple[int, bool]:
         return len(self.result["suites"]), self.predictions.is_file()
+
+    def results(self) -> Results:
+        """Its results with the predictions."""
+        suites = _Whole.model_validate(self.result).suites
+        predictions = read_predictions(self.predictions)
+        for suite, one in suites.items():
+            for label, found in one.sets.items():
+                rows = len(predictions.get(f"{suite}/{label}", range(found.rows)))
+                if rows != found.rows:
+                    raise UserError(
+                        f"{self.predictions} has {rows} predictions for the {found.rows} rows of {label}."
+                    )
+        record = dict(self.result["record"])
+        return Results(self.name, {}, record, suites, predictions=predictions)
 
 
 def restore(records: Sequence[Path], lab: Path) -> Restored:
@@ -61,52 +82,53 @@ def restore(records: Sequence[Path], lab: Path) -> Restored:
     """
     kept: dict[str, _Recorded] = {}
     for path in _files(records):
-        for name, one in _trials(path).items():
-            if name not in kept or one.has > kept[name].has:
-                kept[name] = one
-    put = {name: one for name, one in kept.items() if _is_new(one, lab / TRIALS / name)}
-    read = {name: (one.result, _results(name, one)) for name, one in put.items()}
-    for name, (result, results) in read.items():
-        folder = lab / TRIALS / name
+        for one in _trials(path):
+            if one.name not in kept or one.has > kept[one.name].has:
+                kept[one.name] = one
+    new = [one for one in kept.values() if _is_new(one, lab / TRIALS / one.name)]
+    read = [(one, one.results()) for one in new]
+    for one, results in read:
+        folder = lab / TRIALS / one.name
         with locked(folder):
             if results.predictions:
                 results.write(folder / PREDICTIONS)
-            write_json(folder / "result.json", result)
-    without = sum(
-        bool(result["suites"]) and not results.predictions for result, results in read.values()
-    )
+            write_json(folder / "result.json", one.result)
+    without = sum(bool(one.result["suites"]) and not found.predictions for one, found in read)
     old = [
-        f"{name}: {', '.join(of)}" for name, one in kept.items() if (of := superseded(one.result))
+        f"{one.name}: {', '.join(of)}" for one in kept.values() if (of := superseded(one.result))
     ]
-    return Restored(len(put), len(kept) - len(put), without, tuple(old))
+    return Restored(len(new), len(kept) - len(new), without, tuple(old))
 
 
-def _trials(path: Path) -> dict[str, _Recorded]:
-    """The trials of a record by their names, each with all that a lab reads of it."""
-    found = {}
+def _files(records: Sequence[Path]) -> Iterator[Path]:
+    for path in records:
+        files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
+        if not files:
+            raise UserError(f"{path} holds no records of experiments (.jsonl).")
+        yield from files
+
+
+def _trials(path: Path) -> Iterator[_Recorded]:
+    """The trials of a record, each with all that a lab reads of it."""
     for line in Record.read(path).lines:
         for one in line.outcomes:
             try:
-                _check(one.result, TRIAL)
-                for suite in one.result["suites"].values():
-                    _check(suite, SUITE)
-                    read_sets(suite["sets"])
-                _check(one.result["values"], dict.fromkeys(one.result["values"], (int, float)))
-                name = recorded_name(one.result)
-                predictions = predictions_file(path.parent, one.result)
+                yield _recorded(one, path.parent)
             except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+                why: object = error
+                if isinstance(error, ValidationError):
+                    first = error.errors()[0]
+                    why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
                 raise UserError(
-                    f"{path}: the trial of {line.label}, seed {one.seed}, is not whole: {error}."
+                    f"{path}: the trial of {line.label}, seed {one.seed}, is not whole: {why}."
                 ) from error
-            result = {key: value for key, value in one.result.items() if key not in PLACE}
-            found[name] = _Recorded({**result, "name": name}, predictions)
-    return found
 
 
-def _check(found: Mapping[str, Any], kinds: Mapping[str, type | tuple[type, ...]]) -> None:
-    for key, kind in kinds.items():
-        if not isinstance(found[key], kind):
-            raise TypeError(f"{key} is {found[key]!r}")
+def _recorded(one: Outcome, folder: Path) -> _Recorded:
+    _Whole.model_validate(one.result)
+    name = recorded_name(one.result)
+    own = {key: value for key, value in one.result.items() if key not in ("line", "seed")}
+    return _Recorded(name, {**own, "name": name}, predictions_file(folder, one.result))
 
 
 def _is_new(one: _Recorded, folder: Path) -> bool:
@@ -114,36 +136,5 @@ def _is_new(one: _Recorded, folder: Path) -> bool:
     if not (folder / "result.json").is_file():
         return True
     there = read_json(folder / "result.json")
-    return (
-        is_restored(there)
-        and one.has > _Recorded(there, (folder / PREDICTIONS).with_suffix(".npz")).has
-    )
-
-
-def _files(records: Sequence[Path]) -> list[Path]:
-    found: list[Path] = []
-    for path in records:
-        files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
-        if not files:
-            raise UserError(f"{path} holds no records of experiments (.jsonl).")
-        found += files
-    return found
-
-
-def _results(name: str, one: _Recorded) -> Results:
-    suites = {
-        suite: SuiteResult(
-            read_sets(each["sets"]), settings=each["settings"], seconds=each["seconds"]
-        )
-        for suite, each in one.result["suites"].items()
-    }
-    kept = read_predictions(one.predictions)
-    results = Results(name, {}, dict(one.result["record"]), suites, predictions=kept)
-    for suite, each in suites.items():
-        for label, found in each.sets.items():
-            predictions = results.predictions.get(f"{suite}/{label}")
-            if predictions is not None and len(predictions) != found.rows:
-                raise UserError(
-                    f"{one.predictions} has {len(predictions)} predictions for the {found.rows} rows of {label}."
-                )
-    return results
+    before = _Recorded(one.name, there, (folder / PREDICTIONS).with_suffix(".npz"))
+    return is_restored(there) and one.has > before.has

@@ -7,7 +7,7 @@ record is all that there is on disk, and several processes may share a search.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -15,7 +15,6 @@ from typing import Any
 
 import yaml
 from filelock import FileLock, Timeout
-from pydantic import model_validator
 
 from clusterns.console import log
 from clusterns.errors import UserError
@@ -38,12 +37,6 @@ class Range(Settings):
     low: float
     high: float
     log: bool = False
-
-    @model_validator(mode="after")
-    def _bounds(self) -> Range:
-        if not self.low < self.high or (self.log and self.low <= 0):
-            raise ValueError("low must be below high, and above 0 for a logarithmic range")
-        return self
 
 
 Space = Mapping[str, Range | list[Any]]
@@ -107,15 +100,15 @@ class Search:
         self, known: list[dict[str, Any]], trials: int
     ) -> tuple[dict[str, Any], FileLock] | None:
         """A trial to run, with its lock: one that a killed process left, or a new one."""
-        running = 0
-        for one in known:
-            if not _is_finished(one):
-                if (lock := self._hold(one["number"])) is not None:
-                    return one, lock
-                running += 1
+        unfinished = [one for one in known if not _is_finished(one)]
+        for one in unfinished:
+            lock = self._lock(f".trial-{one['number']}.lock")
+            with suppress(Timeout):  # a living process has it
+                lock.acquire()
+                return one, lock
         if len(known) >= trials:
-            if running:
-                log(f"{running} trials are still running in other processes.")
+            if unfinished:
+                log(f"{len(unfinished)} trials are still running in other processes.")
             return None
         number = 1 + max((one["number"] for one in known), default=-1)
         values = self._ask(known) if known else dict(self.first)
@@ -156,10 +149,8 @@ class Search:
 
     def _try(self, one: dict[str, Any]) -> None:
         number, values = one["number"], one["settings"]
-        told = ", ".join(
-            f"{k} {v:.3g}" if isinstance(v, float) else f"{k} {v}" for k, v in values.items()
-        )
-        log(f"Trial {number}: {told}")
+        shown = {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in values.items()}
+        log(f"Trial {number}: {', '.join(f'{key} {value}' for key, value in shown.items())}")
         try:
             trial = self.make_trial(values)
             reason = None if trial.is_done else self.run_trial(trial)
@@ -167,9 +158,8 @@ class Search:
         except UserError as error:  # values that do not go together
             reason, result = str(error), None
         if reason is None and result is not None:
-            value = result["values"][VALUE]
-            changed = {"value": value}
-            log(f"Trial {number}: {result['metric']} {value:.2f}")
+            changed = {"value": result["values"][VALUE]}
+            log(f"Trial {number}: {result['metric']} {changed['value']:.2f}")
         else:
             changed = {"reason": reason or "no result"}
             log(f"Trial {number} failed: {changed['reason']}")
@@ -199,15 +189,6 @@ class Search:
             "best": max(scored, key=lambda one: one["value"])["number"] if scored else None,
             "record": make_record(),
         }
-
-    def _hold(self, number: int) -> FileLock | None:
-        """The lock of a trial; None if a living process has it."""
-        lock = self._lock(f".trial-{number}.lock")
-        try:
-            lock.acquire()
-        except Timeout:
-            return None
-        return lock
 
     def _lock(self, name: str, timeout: float = 0) -> FileLock:
         with wrap_os_errors(self.folder):

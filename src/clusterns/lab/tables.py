@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from clusterns.errors import UserError
 from clusterns.evaluation.catalog import AVERAGED, SUITES
 from clusterns.evaluation.results import LOWER_IS_BETTER
-from clusterns.evaluation.tables import published_rows
 from clusterns.lab.compare import PERMUTED_SEEDS, Difference
 from clusterns.lab.experiment import Experiment
 from clusterns.lab.outcomes import Line, remarks, selected_earlier
@@ -18,6 +17,7 @@ from clusterns.lab.specs import AMI, DEV_LAST, names_of
 from clusterns.tables import Table
 
 SEEDS = "seeds"
+Cell = float | str | None
 
 
 def scores_table(experiment: Experiment, lines: Sequence[Line]) -> Table:
@@ -35,99 +35,102 @@ def scores_table(experiment: Experiment, lines: Sequence[Line]) -> Table:
         digits=digits,
         spread_digits=digits,
     )
-    published = published_rows(experiment.table.published or experiment.table.suite or "")
+
+    def add(label: str, cells: Sequence[Cell], spreads: Sequence[float | None]) -> None:
+        table.rows.append((label, [*cells]))
+        table.spreads.append([*spreads, None])
+
     shown: set[str | None] = {None}
     for line in lines:
-        values = [list(line.values(name).values()) for name in columns.values()]
-        done, planned = len(line.outcomes), len(line.outcomes) + len(line.missing)
-        count = str(done) if done == planned else f"{done} of {planned}"
-        means = [float(np.mean(each)) if each else None for each in values]
-        spreads = [float(np.std(each, ddof=1)) if len(each) > 1 else None for each in values]
-        table.rows.append((line.label, [*means, count]))
-        table.spreads.append([*spreads, None])
+        means, spreads = zip(*(_cell(line, name) for name in columns.values()), strict=True)
+        add(line.label, [*means, _count(len(line.outcomes), len(line.missing))], spreads)
         if line.paper_row not in shown:
             shown.add(line.paper_row)
-            table.rows.append(_paper_row(line.paper_row or "", published, list(columns), digits))
-            table.spreads.append([None] * len(table.columns))
+            paper = experiment.published.get(line.paper_row or "")
+            if paper is None:
+                raise UserError(f"paper_row: the paper's table has no row {line.paper_row!r}.")
+            # As text, so that they are never marked as the best: the budget is another one.
+            cells = [f"{paper[v]:.{digits}f}" if v in paper else None for v in columns.values()]
+            add(f"{line.paper_row} (paper)", [*cells, None], [None] * len(columns))
     table.notes += _notes(lines, columns)
-    table.notes += _notes_on_averages(lines, set(suites))
+    for suite in sorted({*suites} & AVERAGED.keys()):
+        table.notes += _notes_on_average(lines, suite)
     return table
 
 
 def columns_of(experiment: Experiment, lines: Sequence[Line]) -> dict[str, str]:
-    """The columns of the table and their values; of a suite, those that exist."""
-    suite = experiment.table.suite
+    """The columns of the table and their values; the last step stands beside a selected one."""
+    suite, columns = experiment.table.suite, experiment.table.columns
     outcomes = [one for line in lines for one in line.outcomes]
-    if suite is None:
-        found = {}
-        for name, value in experiment.table.columns.items():
-            found[name] = value
-            if value == "dev" and any(map(selected_earlier, outcomes)):
-                found[f"{name}, last step"] = DEV_LAST
-        return found
-    names = [name for name in names_of(suite) if name != AMI]  # of DBpedia, which has a column
-    values = dict.fromkeys(name for one in outcomes for name in one.values)
-    # A part of a set, or one from the Hub, says so behind its name.
-    found = {
-        each.removeprefix(f"{suite}/"): each
-        for name in names
-        for each in values
-        if each.split(" (")[0] == f"{suite}/{name}"
-    }
-    return found or {name: f"{suite}/{name}" for name in names}
+    if suite is not None:
+        names = [name for name in names_of(suite) if name != AMI]  # of DBpedia, which has a column
+        values = dict.fromkeys(name for one in outcomes for name in one.values)
+        # A part of a set, or one from the Hub, says so behind its name.
+        columns = {
+            each.removeprefix(f"{suite}/"): each
+            for name in names
+            for each in values
+            if each.split(" (")[0] == f"{suite}/{name}"
+        } or {name: f"{suite}/{name}" for name in names}
+    if not any(map(selected_earlier, outcomes)):
+        return columns
+    found = {}
+    for name, value in (columns if suite is None else {**columns, "dev": "dev"}).items():
+        found[name] = value
+        if value == "dev":
+            found[f"{name}, last step"] = DEV_LAST
+    return found
 
 
-def _paper_row(
-    name: str, published: dict[str, dict[str, float]], columns: list[str], digits: int
-) -> tuple[str, list[float | str | None]]:
-    if name not in published:
-        known = ", ".join(published) or "it is empty"
-        raise UserError(f"paper_row: the paper's table has no row {name!r}: {known}.")
-    numbers = published[name]
-    # As text, so that they are never marked as the best: the budget is another one.
-    cells = [f"{numbers[c]:.{digits}f}" if c in numbers else None for c in columns]
-    return f"{name} (paper)", [*cells, None]
+def _cell(line: Line, name: str) -> tuple[Cell, float | None]:
+    """Mean and standard deviation. If all runs ended as their base, the scores are not those of the row."""
+    if line.is_base and name.split("/")[0] in (*SUITES, "dev"):
+        return "= base", None
+    values = list(line.values(name).values())
+    spread = float(np.std(values, ddof=1)) if len(values) > 1 else None
+    return (float(np.mean(values)) if values else None), spread
 
 
-def _notes(lines: Sequence[Line], columns: dict[str, str]) -> list[str]:
+def _count(done: int, missing: int) -> str:
+    return f"{done} of {done + missing}" if missing else str(done)
+
+
+def _notes(lines: Sequence[Line], columns: Mapping[str, str]) -> list[str]:
     notes = ["Mean ± standard deviation over seeds; rows of the paper are as printed there."]
     for line in lines:
-        seeds: dict[str, list[int]] = defaultdict(list)
+        seeds: dict[str, list[str]] = defaultdict(list)
         for seed, why in line.missing.items():
-            seeds[f"missing, {why}"].append(seed)
+            seeds[f"missing, {why}"].append(str(seed))
         for one in line.outcomes:
             for remark in remarks(one):
-                seeds[remark].append(one.seed)
-        notes += [f"{line.label}, {_seeds(each)}: {remark}." for remark, each in seeds.items()]
+                seeds[remark].append(str(one.seed))
+        notes += [
+            f"{line.label}, seed{'s' if len(each) > 1 else ''} {', '.join(each)}: {remark}."
+            for remark, each in seeds.items()
+        ]
     for name, value in columns.items():
         without = [line.label for line in lines if line.outcomes and not line.values(value)]
-        if without:
+        if without and value != DEV_LAST:
             notes.append(f"Without {name}: {', '.join(without)}.")
     return notes
 
 
-def _notes_on_averages(lines: Sequence[Line], suites: set[str]) -> list[str]:
-    """Averages that are not over all sets of the paper, or not over the same sets in all trials."""
-    notes = []
-    for suite in sorted(suites & AVERAGED.keys()):
-        sets = {
-            frozenset(one.result["suites"][suite]["sets"])
-            for line in lines
-            for one in line.outcomes
-            if suite in one.result.get("suites", {})
-        }
-        lacking = [name for name in AVERAGED[suite] if not all(name in each for each in sets)]
-        if len(sets) > 1:
-            notes.append(
-                f"{suite}: not all trials were evaluated on the same sets; averages cannot be compared."
-            )
-        elif sets and lacking:
-            notes.append(f"The average is without {', '.join(lacking)}; the paper's is over all.")
-    return notes
-
-
-def _seeds(seeds: list[int]) -> str:
-    return f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
+def _notes_on_average(lines: Sequence[Line], suite: str) -> list[str]:
+    """An average that is not over all sets of the paper, or not over the same sets in all trials."""
+    sets = {
+        frozenset(one.result["suites"][suite]["sets"])
+        for line in lines
+        for one in line.outcomes
+        if suite in one.result.get("suites", {})
+    }
+    if len(sets) > 1:
+        return [
+            f"{suite}: not all trials were evaluated on the same sets; averages cannot be compared."
+        ]
+    lacking = [name for name in AVERAGED[suite] if not all(name in each for each in sets)]
+    return [f"The average is without {', '.join(lacking)}; the paper's is over all."] * bool(
+        lacking
+    )
 
 
 def differences_table(experiment: Experiment, differences: Sequence[Difference]) -> Table:
@@ -143,29 +146,27 @@ def differences_table(experiment: Experiment, differences: Sequence[Difference])
     without = [f"{a} over {b}" for a, b in experiment.pairs() if (a, b) not in compared]
     if without:
         table.notes.append(f"Not compared, for lack of a common seed: {'; '.join(without)}.")
-    if differences:
-        families: dict[str, int] = defaultdict(int)
-        for one in differences:
-            families[one.family] += one.p is not None
-        told = ", ".join(f"{n or 'all'}: {count}" for n, count in families.items())
+    tested = [one for one in differences if one.p is not None]
+    if tested:
+        families = Counter(one.family or "all" for one in tested)
+        sizes = ", ".join(f"{name}: {count}" for name, count in families.items())
         table.notes.append(
             f"Paired by seed: mean difference, t-interval, two-sided p of a paired t-test, corrected by Holm's method "
-            f"within each family ({told})."
+            f"within each family ({sizes})."
         )
-    if any(len(one.by_seed) < PERMUTED_SEEDS for one in differences):
+    if any(len(one.by_seed) < PERMUTED_SEEDS for one in tested):
         table.notes.append(
             f"The p over sign flips is given from {PERMUTED_SEEDS} seeds on: with n seeds it cannot be below 2/2^n."
         )
     return table
 
 
-def difference_cells(one: Difference) -> list[float | str | None]:
+def difference_cells(one: Difference) -> list[Cell]:
     """The cells of a difference in :func:`differences_table`."""
-    done = len(one.by_seed)
     return [
         f"{one.estimate:+.2f}",
         None if one.interval is None else "{:+.2f} to {:+.2f}".format(*one.interval),
-        str(done) if not one.missing_seeds else f"{done} of {done + one.missing_seeds}",
+        _count(len(one.by_seed), one.missing_seeds),
         None if one.adjusted_p is None else p_value(one.adjusted_p),
         None if one.permutation_p is None else p_value(one.permutation_p),
         None if one.paper is None else f"{one.paper:+.2f}",

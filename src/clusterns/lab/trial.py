@@ -152,17 +152,15 @@ def trials_of(
     """
     text = find_corpus(corpus or experiment.corpus)
     found: list[tuple[int, Trial]] = []
-    known = [label for label, _, _ in experiment.lines()]
+    lines = experiment.lines()
+    labels = [label for label, _, _ in lines]
     for name in only:
-        if name not in known and name not in experiment.rows:
-            raise UserError(f"--row {name}: there is no such row; choose from {', '.join(known)}.")
-    rows = {id(row): name for name, row in experiment.rows.items()}
-    for label, row, point in experiment.lines():
-        if only and label not in only and rows[id(row)] not in only:
+        if name not in labels and name not in experiment.rows:
+            raise UserError(f"--row {name}: there is no such row; choose from {', '.join(labels)}.")
+    for label, row, point in lines:
+        if only and not {label, row} & {*only}:
             continue
-        changes = experiment.changes(budget, row, point)
-        if base is not None:
-            changes["base"] = base
+        changes = experiment.changes(budget, row, point) | ({"base": base} if base else {})
         for place, seed in enumerate(experiment.seeds_of(row, seeds)):
             trial = make_trial(
                 label, {**changes, "seed": seed}, text, output, experiment.evaluate,
