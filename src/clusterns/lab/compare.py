@@ -100,24 +100,15 @@ def find_differences(experiment: Experiment, lines: Sequence[Line]) -> list[Diff
 def _difference(experiment: Experiment, ours: Line, theirs: Line) -> Difference | None:
     value = experiment.compare_by
     sign = -1 if value.split("/")[0] in LOWER_IS_BETTER else 1
-    # A run that ended as its base says nothing of its method.
-    one, other = (
-        {
-            each.seed: each.values[value]
-            for each in line.outcomes
-            if value in each.values and not each.is_base
-        }
-        for line in (ours, theirs)
-    )
+    one, other = ours.values(value), theirs.values(value)
     by_seed = {seed: sign * (one[seed] - other[seed]) for seed in sorted(one.keys() & other.keys())}
-    if not by_seed:
+    # A row of which all runs ended as their base has no scores of its own.
+    if not by_seed or ours.is_base or theirs.is_base:
         return None
-    planned, other_planned = (
-        {each.seed for each in line.outcomes} | line.missing.keys() for line in (ours, theirs)
-    )
+    planned = {*one, *ours.missing} & {*other, *theirs.missing}
     first, second = (experiment.published.get(line.paper_row or "", {}) for line in (ours, theirs))
     paper = first[value] - second[value] if value in first and value in second else None
-    missing = len((planned & other_planned) - by_seed.keys())
+    missing = len(planned - by_seed.keys())
     return Difference(ours.label, theirs.label, by_seed, missing, paper=paper)
 
 

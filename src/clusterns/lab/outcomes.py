@@ -152,7 +152,7 @@ def remarks(one: Outcome) -> list[str]:
     if one.is_base:
         last = one.values.get(DEV_LAST)
         found.append(
-            "no step was better than the base, so the scores are the base's and are not compared"
+            "no step was better than the base, so the scores are the base's"
             + ("" if last is None else f"; dev of the last step: {last:.2f}")
         )
     started = run.get("clustering_started_at")
