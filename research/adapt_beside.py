@@ -56,6 +56,7 @@ from clusterns.vectors.embed import Embedder
 from clusterns.vectors.nearest import Vectors, all_nearest, unit
 
 SEED = 1
+KINDS = ("own", "saved")
 WEIGHTS = (0.25, 0.5, 1.0)
 ALONE = "static alone"
 OWN = {"vocabulary_size": 8_000, "dimensions": 512, "contrast_steps": 300}
@@ -156,6 +157,10 @@ def main() -> None:
     parser.add_argument("output", type=Path, help="folder of the runs")
     names = ["StackOverflow", "SearchSnippets", *FILES, "docstrings"]
     parser.add_argument("--collections", nargs="+", default=names, choices=names)
+    parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS)
+    parser.add_argument(
+        "--no-adapt", action="store_true", help="leave `adapt` out, which takes longest"
+    )
     given = parser.parse_args()
     model = load_base(given.model)
     base = remembered(Embedder(model, 64))
@@ -171,7 +176,7 @@ def main() -> None:
             )
             values = {
                 "collection": name,
-                **measured(found, given.model, model, base, given.output / name),
+                **measured(found, given, model, base),
             }
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(json.dumps(values, indent=1) + "\n", "utf-8")
@@ -179,10 +184,11 @@ def main() -> None:
 
 
 def measured(
-    found: Collection, name: str, model: SentenceTransformer, base: Encode, output: Path
+    found: Collection, given: argparse.Namespace, model: SentenceTransformer, base: Encode
 ) -> dict[str, Any]:
     """Every weight of every kind of static vectors, and `adapt`."""
     began = time.process_time()
+    name, output = given.model, given.output / "run"
     shutil.rmtree(output, ignore_errors=True)
     output.mkdir(parents=True)
     corpus = output / "corpus.csv"
@@ -210,21 +216,22 @@ def measured(
     judged = {"base": judge(found, base)}
     chosen: dict[str, Any] = {}
     seconds: dict[str, float] = {"reading and base": time.process_time() - began}
-    for kind, static in statics(text_rows, name, model, seconds):
+    for kind, static in statics(text_rows, given, model, seconds):
         judged[f"{kind}: {ALONE}"] = judge(found, lambda texts, s=static: unit(s(texts)))
         for weight in WEIGHTS:
             judged[f"{kind}: {weight:g}"] = judge(found, beside(base, static, weight))
         chosen[kind] = label_free(text.held_out, general, settings, base, static)
     begun = time.process_time()
+    facts: dict[str, Any] = {}
     try:
-        run = adapt(
+        run = None if given.no_adapt else adapt(
             corpus, output / "run", purpose=found.purpose, quiet=True, **reading,
             base=name, seed=SEED,
             settings={"heldout": HELDOUT, "max_sentences": MOST, **({"title": "title"} if found.titles else {})},
         )  # fmt: skip
     except UserError as error:
-        facts: dict[str, Any] = {"refused": str(error)}
-    else:
+        facts["refused"], run = str(error), None
+    if run is not None:
         facts = run.result.facts
         adapted = SentenceTransformer(str(run.model))
         if facts["share"]:
@@ -291,15 +298,16 @@ def label_free(
 
 
 def statics(
-    rows: Dataset, name: str, model: SentenceTransformer, seconds: dict[str, float]
+    rows: Dataset, given: argparse.Namespace, model: SentenceTransformer, seconds: dict[str, float]
 ) -> Iterator[tuple[str, Encode]]:
     """Static vectors by their kind."""
     texts, documents = rows["text"][:], documents_of(rows)
-    for kind, settings, tokenizer in (
-        ("own", StaticSettings(**OWN), None),
-        ("saved", StaticSettings(**SHARED), tokenizer_of(load_base(name)).backend_tokenizer),
-    ):
+    for kind in given.kinds:
         began = time.process_time()
+        settings, tokenizer = StaticSettings(**OWN), None
+        if kind == "saved":
+            settings = StaticSettings(**SHARED)
+            tokenizer = tokenizer_of(load_base(given.model)).backend_tokenizer
         with tempfile.TemporaryDirectory() as folder:
             static = learn(
                 texts, settings, documents=documents, seed=SEED, folder=Path(folder), tokenizer=tokenizer, quiet=True
