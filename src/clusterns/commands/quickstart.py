@@ -23,7 +23,7 @@ class QuickstartRequest(Request):
     output: Annotated[str | Path, Cli(Path)] = "runs/quickstart"
     """Run folder of the static embeddings, which holds the run of ClusterNS, too."""
     settings: Changes = {}
-    """Override a setting of ClusterNS. The recipe is cpu-small, with positives=document."""
+    """Override a setting of ClusterNS. The recipe is cpu-small, with positives=document and eval_steps=75."""
     overwrite: bool = False
     """Replace an earlier quickstart in the same folder."""
     report: bool = True
