@@ -81,14 +81,14 @@ MEASURES = {
 
 def beside() -> dict[str, Any]:
     """A good model beside static vectors learned from the same text."""
+    columns = ["base", "own: static alone", "own: 0.5", "own: 1", "adapt"]
     records = [_read(file) for file in sorted((RECORDS / "beside" / FIRST).glob("*.json"))]
     rows = [
         (record, label, key)
         for record in records
         for key, label in MEASURES.items()
-        if key in record["scores"]["base"]
+        if "own: 1" in record["scores"] and key in record["scores"]["base"]
     ]
-    columns = ["base", "own: static alone", "own: 0.5", "own: 1", "adapt"]
     return {"rows": rows, "columns": columns}
 
 
