@@ -203,7 +203,10 @@ def test_two_own_files_of_one_name(tmp_path: Path) -> None:
 )
 def test_an_entry_with_a_mistake_is_refused(change: dict, says: str) -> None:
     entry = {"source": "mine", "format": "own-texts", "files": ["X.csv"], "suite": ["clustering"]}
-    catalog = {"suites": ["clustering"], "sources": {"mine": {"folders": [""], "hint": "h"}}}
+    catalog = {
+        "suites": {"clustering": "Clustering"},
+        "sources": {"mine": {"folders": [""], "hint": "h"}},
+    }
     assert Catalog.model_validate(catalog | {"sets": {"X": entry}}).sets["X"].files == ("X.csv",)
     with pytest.raises(ValueError, match=says):
         Catalog.model_validate(catalog | {"sets": {"X": entry | change}})

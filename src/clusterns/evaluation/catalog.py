@@ -68,7 +68,7 @@ class Entry(Layout):
 class Catalog(Settings):
     """All of ``catalog.yaml``."""
 
-    suites: tuple[str, ...]
+    suites: dict[str, str]
     sources: dict[str, Source]
     sets: dict[str, Entry]
 

@@ -46,11 +46,9 @@ def plot_alignment_uniformity(models: Sequence[Results], path: Path) -> None:
         )
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise UserError(f"{path}: plots can be written as .png, .svg or .pdf.")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(layout="constrained")
-    FigureCanvasAgg(figure)
     draw_alignment_uniformity(figure, points)
     with atomic_file(path) as temporary:
         figure.savefig(temporary, format=path.suffix.lower()[1:], dpi=150)

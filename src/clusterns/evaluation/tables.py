@@ -9,6 +9,7 @@ from importlib.resources import files
 import numpy as np
 import yaml
 
+from clusterns.evaluation.catalog import CATALOG
 from clusterns.evaluation.results import (
     LOWER_IS_BETTER,
     Results,
@@ -20,15 +21,7 @@ from clusterns.evaluation.results import (
 from clusterns.tables import Table
 
 AVERAGE = "Avg."
-TITLES = {
-    "sts": "STS (Spearman x100)",
-    "transfer": "Transfer (accuracy x100)",
-    "clustering": "Clustering (clustering accuracy x100; DBpedia: AMI x100)",
-    "geometry": "Geometry (lower is better)",
-    "own": "Own sets",
-    "mteb": "MTEB (main score x100)",
-}
-
+TITLES = CATALOG.suites | {"own": "Own sets", "mteb": "MTEB (main score x100)"}
 MEASURES = ("nDCG@10", "MRR@10", "recall@100")  # of retrieval
 Published = Mapping[str, Mapping[str, float]]
 
