@@ -74,17 +74,6 @@ def test_what_a_fit_refuses_leaves_no_folder(tmp_path: Path, tiny_bert: Path) ->
     assert not (tmp_path / "run").exists() or not any((tmp_path / "run").iterdir())
 
 
-def test_resume_looks_at_keys_that_matter(tmp_path: Path, tiny_bert: Path) -> None:
-    chosen = {"method": "average", "base": str(tiny_bert), "learning_rate": 2e-4}
-    recipe = load_recipe("default", chosen)
-    folder = RunFolder(tmp_path / "run")
-    folder.create(recipe, {"fingerprint": "f"})
-    folder.check_same(recipe, "f")
-    other = load_recipe("default", {**chosen, "average": "cls"})
-    with pytest.raises(UserError, match="average = 'cls' differs"):
-        folder.check_same(other, "f")
-
-
 def test_word_vectors(tmp_path: Path, tiny_bert: Path) -> None:
     vectors = tmp_path / "vectors.txt"
     vectors.write_text("".join(f"{word} {i} {-i}\n" for i, word in enumerate(WORDS)), "utf-8")
