@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from clusterns.commands.trial import _dev_last, _last
@@ -10,7 +11,7 @@ from clusterns.files import write_json
 from clusterns.lab.experiment import Experiment
 from clusterns.lab.outcomes import Outcome, gather, read_curves
 from clusterns.lab.trial import trials_of
-from clusterns.training.folder import RunFolder
+from clusterns.training.folder import RunFolder, RunResult
 
 
 def test_lines_have_what_is_done_and_say_why_the_rest_is_missing(tmp_path: Path) -> None:
@@ -77,7 +78,10 @@ def test_the_last_step_s_score_is_kept_and_read_from_the_curve_of_an_early_recor
     scores = (0.5, 0.6, 0.4)
     lines = [json.dumps({"step": 5 * i, "eval_x": score}) for i, score in enumerate(scores)]
     (tmp_path / "metrics.jsonl").write_text("\n".join(lines))
-    assert _dev_last(RunFolder(tmp_path), "x") == {"dev_last": 40.0}
+    trained = RunResult("x", 0.5, 0.6, best_step=5, steps=10)
+    assert _dev_last(RunFolder(tmp_path), trained) == {"dev_last": 40.0}
+    # Without training, the only validation in the file is that of the base.
+    assert _dev_last(RunFolder(tmp_path), replace(trained, steps=0)) == {"dev_last": 60.0}
     early = {"metric": "x", "values": {"dev": 60.0}}
     one = Outcome(1, early, read_curves(tmp_path / "metrics.jsonl"))
     assert one.values == {"dev": 60.0, "dev_last": 40.0}

@@ -18,7 +18,7 @@ from clusterns.lab.specs import AMI, DEV_LAST, DIAGNOSTICS, LAST
 from clusterns.lab.trial import SPEC, is_restored
 from clusterns.locks import locked
 from clusterns.record import make_record
-from clusterns.training.folder import RunFolder, read_metrics
+from clusterns.training.folder import RunFolder, RunResult, read_metrics
 
 WAIT = 7 * 24 * 3600.0  # seconds that another lab may take for the same trial
 
@@ -74,7 +74,7 @@ def run_trial(folder: Path) -> None:
                 "processor_seconds": round(earlier_seconds + time.process_time() - began, 1),
                 "values": {
                     **_values(trained.result),
-                    **_dev_last(run, trained.result.metric),
+                    **_dev_last(run, trained.result),
                     **_scores(suites),
                     **_last(run),
                 },
@@ -99,11 +99,12 @@ def _values(result: Any) -> dict[str, float]:
     return {**values, "best_step": result.best_step}
 
 
-def _dev_last(run: RunFolder, metric: str) -> dict[str, float]:
-    """The validation score of the last step, whichever was selected."""
-    scores = [
-        line[key] for line in read_metrics(run.metrics_file) if (key := f"eval_{metric}") in line
-    ]
+def _dev_last(run: RunFolder, result: RunResult) -> dict[str, float]:
+    """The validation score of the last step, whichever was selected; without steps, that of the model."""
+    if not result.steps:
+        return {DEV_LAST: 100 * result.best_score}
+    key = f"eval_{result.metric}"
+    scores = [line[key] for line in read_metrics(run.metrics_file) if key in line]
     return {DEV_LAST: 100 * scores[-1]} if scores else {}
 
 
