@@ -78,6 +78,7 @@ def static_trials() -> dict[str, Any]:
     record = Record.read(RESULTS / "static" / "static.jsonl")
     return {
         "lines": [line for line in record.lines if line.outcomes],
+        "pilot": Record.read(RESULTS / "static" / "static_pilot.jsonl").lines,
         "dimensions": read(RESULTS / "static" / "dimensions.json"),
         "versions": record.results[0]["record"]["versions"],
     }

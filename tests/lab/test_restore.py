@@ -30,7 +30,7 @@ from clusterns.lab.records import Record, predictions_file
 from clusterns.lab.restore import Restored, restore
 from clusterns.lab.tables import scores_table
 from clusterns.lab.trial import Trial, trials_of
-from clusterns.training.folder import RunFolder
+from clusterns.training.folder import RunFolder, RunResult
 from tests.lab.small_lab import fill, lab, scores, write
 
 RESULT = {
@@ -211,9 +211,7 @@ def test_a_restored_trial_is_evaluated_again_with_its_run(
         return Results(suite, suites={suite: SuiteResult({})})
 
     folder = tmp_path / "cells" / "simcse-1-0123456789"
-    ended = SimpleNamespace(
-        metric="m", base_score=0.1, best_score=0.2, best_step=1, clustering_started_at=None
-    )
+    ended = RunResult("m", base_score=0.1, best_score=0.2, best_step=1, steps=1)
     plan = SimpleNamespace(run=lambda: SimpleNamespace(result=ended))
     monkeypatch.setattr("clusterns.commands.trial.evaluate", judge)
     monkeypatch.setattr("clusterns.commands.trial.plan_run", lambda *a, **k: plan)
