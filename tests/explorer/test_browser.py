@@ -269,7 +269,12 @@ def test_hostile_and_foreign_text_is_shown_as_text(visit, texts):
     page = visit()
     assert page.title().startswith("<b>nasty</b>.txt")
     for row in range(120, len(texts)):
+        page.evaluate("document.getElementById('status').textContent = ''")
         page.fill("#query", texts[row][:300].replace("\x07", "").replace("\x1b", ""))
+        # A late answer would replace the sentence that is opened below.
+        page.wait_for_function(
+            "() => document.getElementById('status').textContent.endsWith('found')"
+        )
         page.wait_for_selector(f"#panel .row[data-id='{row}']")
         shown = page.locator(f"#panel .row[data-id='{row}'] .text").first
         assert shown.text_content().removesuffix(" …") == texts[row][:400]
