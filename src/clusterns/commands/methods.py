@@ -34,11 +34,8 @@ class MethodsRequest(Request):
 
     def run(self) -> dict[str, Method | type[PartSettings]]:
         """Look up the methods and the settings of the parts, by name."""
-        methods: dict[str, Method | type[PartSettings]] = {n: get_method(n) for n in method_names()}
-        known = {
-            **methods,
-            **{name: get_part(name) for name in part_names() if name not in methods},
-        }
+        known: dict[str, Method | type[PartSettings]] = {n: get_part(n) for n in part_names()}
+        known |= {name: get_method(name) for name in method_names()}
         if self.name is None:
             return known
         if self.name not in known:

@@ -84,27 +84,17 @@ class SimilarRequest(CorpusOptions):
         from clusterns.explorer.export import write_rows
 
         numbers, pairs = found.rows.numbers.tolist(), found.pairs
-        if self.pairs is not None:
-            write_rows(
-                Path(self.pairs),
-                ("cosine", "line1", "line2", "text1", "text2"),
-                (
-                    (round(float(c), 4), numbers[a], numbers[b], found.text(a), found.text(b))
-                    for a, b, c in zip(pairs.first, pairs.second, pairs.cosines, strict=True)
-                ),
-            )
-            log(f"Wrote {len(pairs.first):,} pairs to {self.pairs}.")
-        if self.groups is not None:
-            write_rows(
-                Path(self.groups),
-                ("group", "line", "kept", "text"),
-                (
-                    (n, numbers[row], bool(found.kept[row]), found.text(row))
-                    for n, rows in enumerate(found.groups)
-                    for row in rows
-                ),
-            )
-            log(f"Wrote {len(found.groups):,} groups to {self.groups}.")
+        rows_of_pairs = (
+            (round(float(c), 4), numbers[a], numbers[b], found.text(a), found.text(b))
+            for a, b, c in zip(pairs.first, pairs.second, pairs.cosines, strict=True)
+        )
+        write_rows(self.pairs, ("cosine", "line1", "line2", "text1", "text2"), rows_of_pairs)
+        rows_of_groups = (
+            (n, numbers[row], bool(found.kept[row]), found.text(row))
+            for n, rows in enumerate(found.groups)
+            for row in rows
+        )
+        write_rows(self.groups, ("group", "line", "kept", "text"), rows_of_groups)
         if self.deduplicated is not None:
             self._deduplicate(found, Path(self.deduplicated))
 

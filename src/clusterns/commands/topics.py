@@ -117,31 +117,17 @@ class TopicsRequest(CorpusOptions):
             new = read_texts(assign, Columns(column), unit=self.unit)
             embed = Embedder(opened.model, self.batch_size, progress=True)
             found = TopicsOfRows(topics, new, *topics.assign(embed(new.distinct, "document")))
-        if self.output is not None:
-            rows = [
-                (
-                    t.number,
-                    t.size,
-                    round(t.cohesion, 4),
-                    t.words,
-                    [opened.texts[r] for r in t.central],
-                )
-                for t in topics.topics
-            ]
-            columns = ("topic", "size", "cohesion", "words", "central")
-            write_rows(Path(self.output), columns, rows)
-            log(f"Wrote {len(topics.topics):,} topics to {self.output}.")
-        if self.sentences is not None:
-            labels, cosines, texts = found.labels, found.cosines, found.rows.distinct
-            write_rows(
-                Path(self.sentences),
-                ("line", "topic", "cosine", "text"),
-                (
-                    (int(number), int(labels[row]), round(float(cosines[row]), 4), texts[row])
-                    for number, row in zip(found.rows.numbers, found.rows.of, strict=True)
-                ),
-            )
-            log(f"Wrote {len(found.rows.of):,} sentences to {self.sentences}.")
+        topic_rows = (
+            (t.number, t.size, round(t.cohesion, 4), t.words, [opened.texts[r] for r in t.central])
+            for t in topics.topics
+        )
+        write_rows(self.output, ("topic", "size", "cohesion", "words", "central"), topic_rows)
+        labels, cosines, texts = found.labels, found.cosines, found.rows.distinct
+        sentence_rows = (
+            (int(number), int(labels[row]), round(float(cosines[row]), 4), texts[row])
+            for number, row in zip(found.rows.numbers, found.rows.of, strict=True)
+        )
+        write_rows(self.sentences, ("line", "topic", "cosine", "text"), sentence_rows)
         return found
 
 

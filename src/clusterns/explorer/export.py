@@ -8,24 +8,33 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from clusterns.console import log
 from clusterns.files import atomic_file
 
 
-def write_rows(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write a table, whole or not at all; in csv, a list is JSON in its cell."""
+def write_rows(
+    path: str | Path | None, columns: Sequence[str], rows: Iterable[Sequence[Any]]
+) -> None:
+    """Write a table, whole or not at all; nothing without a path. In csv, a list is JSON in its cell."""
+    if path is None:
+        return
+    count = 0
     with (
-        atomic_file(path) as temporary,
+        atomic_file(Path(path)) as temporary,
         temporary.open("w", encoding="utf-8", newline="") as file,
     ):
-        if path.suffix.lower() == ".jsonl":
-            for row in rows:
+        writer = csv.writer(file)
+        is_json = Path(path).suffix.lower() == ".jsonl"
+        if not is_json:
+            writer.writerow(columns)
+        for row in rows:
+            count += 1
+            if is_json:
                 record = dict(zip(columns, row, strict=True))
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
-            return
-        writer = csv.writer(file)
-        writer.writerow(columns)
-        for row in rows:
-            writer.writerow(
-                json.dumps(cell, ensure_ascii=False) if isinstance(cell, list) else cell
-                for cell in row
-            )
+            else:
+                cells = (
+                    json.dumps(c, ensure_ascii=False) if isinstance(c, list) else c for c in row
+                )
+                writer.writerow(cells)
+    log(f"Wrote {count:,} rows to {path}.")

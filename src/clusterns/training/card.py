@@ -79,7 +79,10 @@ def write_card(
     base = base or MINIBERT
     on_hub = base not in INCLUDED and not Path(base).exists()
     repo, revision = split_revision(base) if on_hub else (Path(base).name, None)
-    shown = {key: Path(v).name if _is_path(v) else v for key, v in settings.items()}
+    shown = {
+        key: Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
+        for key, value in settings.items()
+    }
     card = ModelCard.from_template(
         ModelCardData(
             base_model=repo if on_hub else None,
@@ -94,10 +97,6 @@ def write_card(
         settings=yaml.safe_dump({**shown, "base": repo}, sort_keys=False, allow_unicode=True),
     )  # fmt: skip
     (folder / "README.md").write_text(str(card), "utf-8")
-
-
-def _is_path(value: Any) -> bool:
-    return isinstance(value, str) and Path(value).is_absolute()
 
 
 def push_to_hub(
