@@ -84,10 +84,29 @@ def static_trials() -> dict[str, Any]:
     }
 
 
-def systems() -> dict[str, Any]:
-    """The main table of the lab in short."""
-    record = Record.read(RESULTS / "lab" / "main.jsonl")
-    return {"lines": [line for line in record.lines if line.outcomes], "bases": bases_of(record)}
+def found() -> dict[str, Any]:
+    """A search of the quickstart, as it is printed."""
+    return read(RESULTS / "quickstart" / "search.json")
+
+
+def worth() -> dict[str, Any]:
+    """One line for each thing that the package is for."""
+    sets = read(RESULTS / "retrieval" / "all-MiniLM-L6-v2.json")["suites"]["retrieval"]["sets"]
+    search = {
+        by: statistics.mean(one["value"] for name, one in sets.items() if name.endswith(f"({by})"))
+        for by in ("vectors", "both")
+    }
+    proof = quickstart()["models"]
+    static = {"before": proof["untrained"]["retrieval"], "after": proof["static"]["retrieval"]}
+    adapted = []
+    for model in (FIRST, SECOND):
+        runs = [run for one, _, runs in guarded()["rows"] if one == model for run in runs]
+        for key in ("kNN", "AMI"):
+            before, after = (
+                statistics.mean(run[when][key] for run in runs) for when in ("before", "after")
+            )
+            adapted.append((model, key, before, after))
+    return {"search": search, "static": static, "adapt": adapted}
 
 
 def tracking() -> dict[str, Any]:
@@ -237,7 +256,7 @@ def retrieval() -> dict[str, Any]:
 
 
 NUMBERS: dict[str, Callable[[], dict[str, Any]]] = {
-    "quickstart": quickstart, "static": static, "static_trials": static_trials, "systems": systems,
+    "quickstart": quickstart, "found": found, "worth": worth, "static": static, "static_trials": static_trials,
     "speed": speed, "shares": shares,
     "adapt": lambda: adaptations(FIRST), "second": lambda: adaptations(SECOND),
     "candidates": candidates, "rivals": rivals, "guarded": guarded, "search": search,
@@ -299,10 +318,10 @@ def pages(names: Iterable[str]) -> dict[Path, str]:
             found[ROOT / PAGES[name]] = text + "\n"
             continue
         pattern = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
-        (path,) = (path for path, page in found.items() if f"<!-- {name} -->" in page)
-        found[path] = re.sub(
-            pattern, lambda m, text=text: f"{m[1]}{text}\n{m[2]}", found[path], flags=re.DOTALL
-        )
+        for path, page in found.items():
+            found[path] = re.sub(
+                pattern, lambda m, text=text: f"{m[1]}{text}\n{m[2]}", page, flags=re.DOTALL
+            )
     return found
 
 
