@@ -94,18 +94,24 @@ def worth() -> dict[str, Any]:
     sets = read(RESULTS / "retrieval" / "all-MiniLM-L6-v2.json")["suites"]["retrieval"]["sets"]
     search = {
         by: statistics.mean(one["value"] for name, one in sets.items() if name.endswith(f"({by})"))
-        for by in ("vectors", "both")
+        for by in ("vectors", "words", "both")
     }
-    proof = quickstart()["models"]
-    static = {"before": proof["untrained"]["retrieval"], "after": proof["static"]["retrieval"]}
+    beside = read(RESULTS / "adapt" / "beside" / FIRST / "docstrings.json")
+    names = {"base": "base", "static": "own: static alone", "beside": "own: 1"}
+    static = {key: 100 * beside["scores"][name]["retrieval"] for key, name in names.items()}
+    static["lines"] = beside["learned_from"]
     adapted = []
     for model in (FIRST, SECOND):
-        runs = [run for one, _, runs in guarded()["rows"] if one == model for run in runs]
-        for key in ("kNN", "AMI"):
-            before, after = (
-                statistics.mean(run[when][key] for run in runs) for when in ("before", "after")
+        sets = [runs for one, _, runs in guarded()["rows"] if one == model]
+        runs = [run for each in sets for run in each]
+        scores = [
+            (
+                key,
+                *(statistics.mean(run[when][key] for run in runs) for when in ("before", "after")),
             )
-            adapted.append((model, key, before, after))
+            for key in ("kNN", "AMI")
+        ]
+        adapted.append((model, len(runs), len(sets), scores))
     return {"search": search, "static": static, "adapt": adapted}
 
 

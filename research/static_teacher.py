@@ -5,7 +5,7 @@
 Contrastive training (InfoNCE, dropout positives) plus the KL divergence from the teacher's in-batch similarities
 to the encoder's: of each sentence, the softmax over the other sentences of the batch. With --sts, the seven STS
 sets are scored at the end: the encoder, the teacher, and both side by side. Each run adds a line to
-results/static/teacher.jsonl.
+results/teacher/teacher.jsonl.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from clusterns.losses.functional import cosine_matrix, info_nce
 from clusterns.record import make_record
 from clusterns.vectors.embed import Embedder
 
-RECORD = Path(__file__).parents[1] / "results" / "static" / "teacher.jsonl"
+RECORD = Path(__file__).parents[1] / "results" / "teacher" / "teacher.jsonl"
 SETS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R")
 LINES = 200_000
 MAX_TOKENS = 32

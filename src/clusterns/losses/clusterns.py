@@ -28,9 +28,10 @@ CorpusVectors = Callable[[], Tensor]
 
 
 class Clustering(Part):
-    """K centroids that follow the batches. A sample's second nearest centroid is its hard negative
-    (Eq. 2); the other members of its cluster are its false negatives, which the bidirectional margin
-    loss holds at a distance (Eq. 4-6).
+    """K centroids that follow the batches. A sample's second nearest centroid is its hard negative; every
+    denominator holds the hard negatives of the whole batch, so possibly one's own centroid, too (Eq. 2). The
+    other members of a sample's cluster are its false negatives, which the bidirectional margin loss holds at a
+    distance (Eq. 4-6).
 
     Inactive until the mean in-batch cosine reaches ``sigma``. The initialization step still uses
     plain InfoNCE.
