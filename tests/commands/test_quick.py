@@ -108,6 +108,7 @@ REFUSALS = [
     (["quickstart", "--output", "run", "--set", "method=simcse"], "--set method"),
     (["methods", "none"], "there is no method or part 'none'"),
     (["recipes", "none"], "none"),
+    (["recipes", "default", "--keys"], "leave out --keys or default"),
     (["encode", "minibert", "--output", "out"], "Missing argument 'CORPUS'"),
     (["encode", "minibert", "corpus.txt"], "--output"),
     (ENCODE, "--pooling"),

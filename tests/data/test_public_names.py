@@ -31,6 +31,7 @@ try:
     from .fast import h
 except ImportError:
     from .slow import h
+__all__: list[str]
 __all__ = ["f"]
 __all__ += ["K"]
 """
@@ -45,6 +46,8 @@ __all__ += ["K"]
     }
     assert names.starred == ["pkg.up"]
     assert names.listed == ["f", "K"]
+    annotated = read_names(ast.parse('__all__: list[str] = ["f"]'), "pkg", True)
+    assert annotated.listed == ["f"]
     package = read_names(ast.parse("from .x import y"), "pkg", True)
     assert package.imported == {"y": ("pkg.x", "y")}
 

@@ -38,9 +38,9 @@ class EncodeRequest(EncodeSettings, EncoderOptions):
     """
 
     corpus: Texts = Field(kw_only=False)
-    """Text to encode: .txt, .jsonl, .csv, .tsv or .parquet files (also .gz, .xz, .zst), folders of them, or Hub
-    datasets as owner/name[:config[:split]]. Every line or row gets an embedding, in order; a row without text gets
-    that of the empty text."""
+    """Text to encode: .txt, .md, .markdown, .rst, .html, .htm, .json, .jsonl, .ndjson, .csv, .tsv or .parquet files
+    (also .gz, .xz, .bz2, .zst), folders of them, or Hub datasets as owner/name[:config[:split]]. Every line or row
+    gets an embedding, in order; a row without text gets that of the empty text."""
     output: OutputFolder = Field(kw_only=False)
     """Folder to write. Finished shards in it are kept; shards of another model, corpus or setting are refused."""
     keep: Annotated[tuple[str, ...], Cli(list[str], metavar="COLUMN")] = same_as(

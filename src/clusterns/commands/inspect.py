@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 
 class InspectRequest(NamedModel):
-    """Show the tokens of a text, which of them are pooled and how, and what is cut off.
-
-    clusterns inspect runs/first "A text as the model sees it"
-    """
+    """Show the tokens of a text, which of them are pooled and how, and what is truncated."""
 
     text: Annotated[str, Cli(argument=True)] = Field(kw_only=False)
     """Text to inspect."""
@@ -42,6 +39,11 @@ class InspectRequest(NamedModel):
 
 
 class InspectCommand(InspectRequest):
+    """Show the tokens of a text, which of them are pooled and how, and what is truncated.
+
+    clusterns inspect runs/first "A text as the model sees it"
+    """
+
     as_json: Json = False
 
     def show(self, result: Inspection) -> None:

@@ -9,6 +9,7 @@ from pydantic import Field
 from clusterns.adaptation.settings import documented_fields
 from clusterns.commands.request import Cli, Request, function
 from clusterns.console import stdout
+from clusterns.errors import UserError
 from clusterns.methods.registry import all_fields, defaults_by_method, owners
 from clusterns.settings import meaning
 from clusterns.training.recipe import Recipe, load_recipe, recipe_names
@@ -35,6 +36,12 @@ class RecipesCommand(RecipesRequest):
 
     keys: bool = False
     """Explain every setting: its default and its meaning."""
+
+    def perform(self) -> None:
+        """Refuse --keys with a recipe: it explains the settings of all recipes."""
+        if self.keys and self.name is not None:
+            raise UserError(f"--keys explains all settings: leave out --keys or {self.name}.")
+        super().perform()
 
     def show(self, result: dict[str, Recipe]) -> None:
         """Print a table, or a recipe as YAML."""

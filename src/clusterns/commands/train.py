@@ -30,8 +30,9 @@ class RunRequest(ReadingOptions):
     """What the commands share that turn text into a run folder with a model."""
 
     corpus: Texts = Field(default=(), kw_only=False)
-    """Text to learn from: .txt, .jsonl, .csv, .tsv or .parquet files (also .gz, .xz, .zst), folders of them, or
-    Hub datasets as owner/name[:config[:split]]. A resumed run reads the text that it began with."""
+    """Text to learn from: .txt, .md, .markdown, .rst, .html, .htm, .json, .jsonl, .ndjson, .csv, .tsv or .parquet
+    files (also .gz, .xz, .bz2, .zst), folders of them, or Hub datasets as owner/name[:config[:split]]. A resumed run
+    reads the text that it began with."""
     output: OptionalPath = Field(default=None, kw_only=False)
     """Run folder to write."""
     seed: int | None = same_as(Recipe, "seed")

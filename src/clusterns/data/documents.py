@@ -27,8 +27,8 @@ def line_documents(lines: pa.Array, kind: str, last: int) -> pa.Array:
 
     Args:
         lines: one block of the file.
-        kind: ``paragraph`` (blank lines stand between documents), ``line`` or ``file``.
-        last: the number of the last line above them, 0 at first.
+        kind: ``paragraph`` (blank lines separate documents), ``line`` or ``file``.
+        last: the number of the last document in the lines before, 0 at first.
     """
     if kind == "paragraph":
         begins = pc.equal(pc.utf8_trim_whitespace(lines), "").to_numpy(zero_copy_only=False)

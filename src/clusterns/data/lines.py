@@ -1,4 +1,4 @@
-"""Read a file, compressed or not, in blocks of valid text without markup, a few megabytes at a time."""
+"""Read a file, compressed or not, in blocks of valid text without markup, about a megabyte each."""
 
 from __future__ import annotations
 

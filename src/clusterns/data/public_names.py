@@ -38,7 +38,7 @@ def read_names(tree: ast.Module, module: str, is_package: bool) -> Names:
                     names.starred.append(origin)
                 else:
                     names.imported[alias.asname or alias.name] = (origin, alias.name)
-        elif isinstance(node, ast.Assign | ast.AugAssign):
+        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and node.value:
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             if isinstance(target, ast.Name) and target.id == "__all__":
                 names.listed += [

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from clusterns.console import log
 from clusterns.data.columns import TEXT_DOCUMENTS, Columns
-from clusterns.data.kinds import MARKUP, TEXTS, file_format, is_data_file, is_light
+from clusterns.data.kinds import KINDS, MARKUP, TEXTS, file_format, is_data_file, is_light
 from clusterns.data.lines import text_blocks
 from clusterns.data.markup import RULES as MARKUP_RULES
 from clusterns.data.tables import open_table
@@ -210,8 +210,7 @@ def _local(name: str) -> list[FileSource]:
             files = [file for file in files if file not in marked_up]  # it describes the others
         if not files:
             raise UserError(
-                f"the folder {name} holds no text: no .txt, .md, .rst, .html, .jsonl, .csv, .tsv or "
-                ".parquet file."
+                f"the folder {name} contains no text: no {', '.join(KINDS[:-1])} or {KINDS[-1]} file."
             )
         return [FileSource(file) for file in files]
     if path.exists():
