@@ -77,7 +77,9 @@ def test_what_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(UserError, match="name at least one"):
         find_sources([])
     (tmp_path / "notes.png").write_text("text")
-    with pytest.raises(UserError, match=r"contains no text: no \.txt, .*\.ndjson.* or \.parquet file"):
+    with pytest.raises(
+        UserError, match=r"contains no text: no \.txt, .*\.ndjson.* or \.parquet file"
+    ):
         find_sources([str(tmp_path)])
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UserError, match="a pipe must be saved first"):
