@@ -74,12 +74,12 @@ def test_the_average_is_tested_over_all_of_its_sets_or_not_at_all() -> None:
 
 
 def test_sets_of_equal_size_share_no_resamples() -> None:
-    """The interval of the mean of seven independent sets is narrower by the root of seven."""
+    """The interval of the mean of n independent sets is narrower by the root of n."""
     found = differences(with_twins(model("a", 1, 0.9), 7), with_twins(model("b2", 4, 0.6), 7))
     widths = {
         name: one.high - one.low for (suite, name, *_), one in found.items() if suite == "transfer"
     }
-    assert widths["Avg."] == pytest.approx(widths["MR"] / np.sqrt(7), rel=0.1)
+    assert widths["Avg."] == pytest.approx(widths["MR"] / np.sqrt(len(TRANSFER)), rel=0.1)
 
 
 def test_a_set_has_the_same_resamples_whatever_is_beside_it() -> None:

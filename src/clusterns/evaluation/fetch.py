@@ -9,7 +9,7 @@ from pathlib import Path
 
 from clusterns.console import log
 from clusterns.errors import UserError
-from clusterns.evaluation.catalog import FETCHED, SUITES, read_from
+from clusterns.evaluation.catalog import CATALOG, FETCHED, read_from
 from clusterns.files import atomic_folder, cache_folder, wrap_os_errors
 from clusterns.locks import locked
 
@@ -76,7 +76,7 @@ def _unpack(archive: Path, folder: Path) -> None:
 def _checked(folder: Path) -> Fetched:
     """Find out which sets can be read; raise if there are none."""
     sets, problems = [], []
-    for name in (*SUITES["sts"], *SUITES["transfer"]):
+    for name in (name for name, each in CATALOG.sets.items() if each.source == NAME and each.suite):
         try:
             if read_from(folder, name) is None:
                 problems.append(f"{name} is not in the archive.")

@@ -42,7 +42,7 @@ def plot_alignment_uniformity(models: Sequence[Results], path: Path) -> None:
     points = alignment_uniformity_points(models)
     if not points:
         raise UserError(
-            "the plot needs models that were evaluated on the suites geometry and sts (all seven sets)."
+            "the plot needs models that were evaluated on the suites geometry and sts (all sets of its average)."
         )
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise UserError(f"{path}: plots can be written as .png, .svg or .pdf.")

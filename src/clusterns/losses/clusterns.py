@@ -78,7 +78,7 @@ class Clustering(Part):
         if self.started_at is None:
             return None
         to_centroids, nearest, second = self.neighbors(batch.all_anchors)
-        hard, cluster = self.roles(nearest, second)
+        hard, cluster = self.choose_negatives(nearest, second)
         weights = self.negative_weights(hard)
 
         def terms_of(rows: Rows) -> Terms:
@@ -152,9 +152,8 @@ class Clustering(Part):
         nearest, second = similarities.detach().topk(2, dim=1).indices.unbind(1)
         return similarities, nearest, second
 
-    def roles(self, nearest: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
-        """The (N,) centroid that is each sample's hard negative, and the (N,) cluster that holds
-        its false negatives."""
+    def choose_negatives(self, nearest: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+        """Choose each sample's hard negative, a centroid (N,), and the cluster of its false negatives (N,)."""
         if self.settings.random_clusters:
             # A function of seed and step: equal on every process and after a resume.
             generator = step_generator(self.seed, self.step)
@@ -181,7 +180,7 @@ class Clustering(Part):
             return {}
         anchors = batch.all_anchors.to(self.centroids)
         _, nearest, second = self.neighbors(anchors)
-        hard, _ = self.roles(nearest, second)
+        hard, _ = self.choose_negatives(nearest, second)
         return dict(cluster_figures(anchors, self.centroids, nearest, hard))
 
     def summary(self) -> dict[str, int | None]:
@@ -247,8 +246,8 @@ class StaleNegatives(Clustering):
         rows = torch.randint(len(anchors), (len(self.centroids),), generator=generator)
         self.centroids.lerp_(anchors[rows], self.settings.momentum)
 
-    def roles(self, nearest: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
-        """A random vector for each sample."""
+    def choose_negatives(self, nearest: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+        """Choose a random vector as each sample's hard negative."""
         generator = step_generator(self.seed, self.step)
         sample = torch.randint(len(self.centroids), nearest.shape, generator=generator)
         return sample.to(nearest.device), nearest
