@@ -14,6 +14,7 @@ import re
 import shlex
 import statistics
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -218,19 +219,15 @@ def commands() -> dict[str, Any]:
         for each in command.list_commands(inner):
             if not command.get_command(inner, each).hidden:
                 found[f"{name} {each}"] = command.get_command(inner, each)
+    shown = {
+        name: [p for p in command.params if p.name not in EVERYWHERE]
+        for name, command in found.items()
+    }
+    counts = Counter((p.name, p.help) for params in shown.values() for p in params)
+    common = {p.name: p for params in shown.values() for p in params if counts[p.name, p.help] > 5}
     return {
-        "commands": {
-            name: {
-                "help": command.help,
-                "arguments": [p for p in command.params if p.param_type_name == "argument"],
-                "options": [
-                    p
-                    for p in command.params
-                    if p.param_type_name == "option" and p.name not in EVERYWHERE
-                ],
-            }
-            for name, command in found.items()
-        }
+        "commands": {n: (found[n].help, params) for n, params in shown.items()},
+        "common": common,
     }
 
 
