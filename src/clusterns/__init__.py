@@ -8,12 +8,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-# Threads that spin while they wait for each other cost most of the time on a machine that does
-# something else as well. The runtime reads this once, when torch is loaded.
+# On a busy machine, threads that spin while waiting for each other waste most of the time. The OpenMP runtime
+# reads this once, when torch is loaded.
 if "GOMP_SPINCOUNT" not in os.environ:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
-# Where each public name is defined, as the stub beside this file says; it is imported when it is first used.
+# The module that defines each public name, read from the stub next to this file; imported on first use.
 _HOMES = {
     alias.name: str(node.module)
     for node in ast.parse(Path(__file__).with_suffix(".pyi").read_text("utf-8")).body
@@ -24,7 +24,7 @@ __all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    # On first use: the command line must not wait for torch.
+    # Lazily: the command line must not wait for torch.
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'clusterns' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The public names, and where each is defined: for type checkers, and for ``__init__.py``."""
+"""The public names and the modules that define them, for type checkers and ``__init__.py``."""
 
 from clusterns.commands.adapt import adapt as adapt
 from clusterns.commands.compare import compare as compare

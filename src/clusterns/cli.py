@@ -1,4 +1,4 @@
-"""The command line. Each command is imported when it is needed, so no command waits for the others."""
+"""The command line. Commands are imported lazily, so that none waits for the imports of the others."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from clusterns.errors import UserError
 from clusterns.record import set_command
 
 PROGRAM = "clusterns"
-# In the order of the help. Each is a module of `clusterns.commands`. A module with an `app` is a group; in any other,
-# the command `search` is `SearchCommand`, or `SearchRequest` if there is no other.
+# In help order. Each is a module of `clusterns.commands`. A module with an `app` is a group; in the others, the command
+# `search` is the class `SearchCommand` if it exists, else `SearchRequest`.
 COMMANDS = (
     "quickstart", "train", "adapt", "methods", "recipes", "evaluate", "compare", "encode", "lance", "search",
     "similar", "topics", "explore", "report", "inspect", "push", "data", "lab",
@@ -26,7 +26,7 @@ COMMANDS = (
 
 
 def request_of(name: str) -> type[Request]:
-    """The request of a command."""
+    """The request class of a command."""
     module = import_module(f"clusterns.commands.{name}")
     kind: type[Request] = getattr(module, f"{name.title()}Command", None) or getattr(
         module, f"{name.title()}Request"
@@ -67,7 +67,7 @@ app = typer.Typer(
 
 @app.command(hidden=True)
 def request(name: str, json: str) -> None:
-    """Execute the request of a command, as a worker receives it."""
+    """Execute a request received by a worker."""
     quiet_libraries()
     received = request_of(name).model_validate_json(json)
     with silenced(received.quiet):
@@ -92,7 +92,7 @@ def program(
 
 
 def main() -> None:
-    """Run the program: a user's error is one sentence and exit code 2."""
+    """Run the program; a user error prints one sentence and exits with code 2."""
     set_command([PROGRAM, *sys.argv[1:]])
     try:
         app(prog_name=PROGRAM)

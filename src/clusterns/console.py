@@ -26,13 +26,13 @@ from rich.text import Text
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-# Control characters except line ends and tabs, and those that change the direction of writing.
-_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+# Control characters except line ends and tabs, and those that change the text direction.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def printable(text: str) -> str:
     """``text`` with each control character replaced by U+FFFD."""
-    return _STEERING.sub("\ufffd", text)
+    return _CONTROL.sub("\ufffd", text)
 
 
 class SafeConsole(Console):
@@ -42,13 +42,13 @@ class SafeConsole(Console):
         super().__init__(stderr=stderr, highlight=False, markup=False, emoji=False)
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Convert a string to the text that is laid out, as wide as it will be printed."""
+        """Convert a string to text of the width that it will have when printed."""
         return super().render_str(printable(text), **options)
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """Render; everything that is printed passes through here."""
+        """Render; all printed text passes through here."""
         for segment in super().render(renderable, options):
             if segment.control:  # the library's own
                 yield segment
@@ -59,8 +59,8 @@ class SafeConsole(Console):
 status = SafeConsole(stderr=True)
 stdout = SafeConsole()
 # Processes that fail for the same reason fail within seconds of each other.
-PATIENCE = 15.0
-# Without a terminal, progress is a line from time to time.
+ERROR_DELAY = 15.0
+# Without a terminal, progress is logged at this interval.
 LINE_INTERVAL = 30.0  # seconds
 SHARE_DONE = (
     "{desc}: {n_fmt} of {total_fmt} ({percentage:.0f}%), {remaining} left, {rate_fmt}{postfix}"
@@ -103,12 +103,12 @@ def set_verbose(on: bool) -> None:
 
 
 def is_verbose() -> bool:
-    """Whether verbose mode is on, which shows what the libraries log and tracebacks of errors."""
+    """Whether verbose mode is on, which shows library logs and tracebacks."""
     return _verbose
 
 
 def quiet_libraries() -> None:
-    """Hide what the libraries log, except errors, and their progress bars; in verbose mode, show it.
+    """Hide the progress bars and logs of the libraries, except errors; in verbose mode, show them.
 
     This imports nothing: libraries that are imported later read the environment, and loaded ones are configured here.
     """
@@ -173,6 +173,6 @@ def log_error(message: str) -> None:
     """Print an error; if several processes of a machine fail, only the first one prints it."""
     if os.environ.get("LOCAL_RANK", "0") != "0":
         # The launcher stops all processes once one has failed, so the first process needs time to print its error.
-        # If it did not fail, this process is still here to print its own.
-        time.sleep(PATIENCE)
+        # If it did not fail, this process prints its own.
+        time.sleep(ERROR_DELAY)
     status.print(f"error: {message}", style="bold red", soft_wrap=True)

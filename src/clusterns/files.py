@@ -1,8 +1,8 @@
 """Files and folders that are written completely or not at all, even if the power fails.
 
 A folder with content is replaced in three steps: the old one is renamed aside, the new one is renamed to its
-place, and the old one is deleted. An empty folder is filled: the content is renamed to a name that says
-"complete", then moved in entry by entry. Whichever step a kill interrupts, :func:`recover_folder` restores the old
+place, and the old one is deleted. An empty folder is filled: the content is renamed to a name that marks it as
+complete, then moved in entry by entry. Whichever step is interrupted, :func:`recover_folder` restores the old
 content or completes the new; call it before you open a folder.
 """
 
@@ -38,13 +38,13 @@ def cache_folder(name: str) -> Path:
 
 
 def partial_path(path: Path) -> Path:
-    """A temporary name beside ``path``, for writing."""
+    """A temporary name next to ``path``, for writing."""
     # A random name rather than the process id: two machines may share a disk.
     return path.with_name(f".{path.name}.{uuid.uuid4().hex[:12]}.partial")
 
 
 def is_partial(path: Path) -> bool:
-    """Whether ``path`` is named like an unfinished file or folder of a killed process."""
+    """Whether ``path`` has the name of an unfinished file or folder of an interrupted process."""
     return path.name.startswith(".") and path.name.endswith((".partial", ".aside"))
 
 
@@ -100,7 +100,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def replace_folder(path: Path, new: Path) -> None:
-    """Replace the folder ``path``, as a whole, by the finished folder ``new`` beside it."""
+    """Atomically replace the folder ``path`` with the finished folder ``new`` next to it."""
     path = path.resolve()
     with wrap_os_errors(path):
         flush_all(new)
@@ -117,7 +117,7 @@ def _swap(new: Path, path: Path) -> None:
                 path.rename(_aside(path))
             new.rename(path)
         except OSError as error:
-            # A reader has just recovered the old folder, which it found aside.
+            # Another process has just recovered the old folder.
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
             recover_folder(path)
@@ -132,7 +132,7 @@ def recover_folder(path: Path) -> None:
     with wrap_os_errors(path), suppress(FileNotFoundError):  # another process may be recovering it
         if aside.exists():
             if path.exists():
-                # Renamed first, so that what lies aside is always whole.
+                # Renamed first, so that a folder with the name "aside" is always complete.
                 trash = partial_path(path)
                 aside.rename(trash)
                 shutil.rmtree(trash, ignore_errors=True)
@@ -149,7 +149,7 @@ def _aside(path: Path) -> Path:
 
 
 def is_empty(folder: Path) -> bool:
-    """Whether a folder is empty, apart from a lock and the unfinished files of a killed process."""
+    """Whether a folder is empty, apart from a lock and the unfinished files of an interrupted process."""
     return all(entry.name == LOCK_INSIDE or is_partial(entry) for entry in folder.iterdir())
 
 
@@ -185,7 +185,7 @@ def wrap_os_errors(path: Path) -> Iterator[None]:
 
 
 def _reason(error: Exception) -> str | None:
-    """What is wrong with the disk; None for other errors."""
+    """Why the disk cannot be written; None for other errors."""
     if isinstance(error, OSError):
         return error.strerror if error.errno in _WRITE_ERRORS else None
     # safetensors and PyTorch raise errors of their own, with the cause as text.

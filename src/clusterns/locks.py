@@ -15,7 +15,7 @@ from clusterns.console import log
 from clusterns.errors import UserError
 from clusterns.files import LOCK_INSIDE, wrap_os_errors
 
-WAIT = 30.0
+WAIT = 30.0  # seconds
 _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP)
 
 
@@ -23,15 +23,14 @@ _NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP)
 def locked(folder: Path, wait: float | None = None) -> Iterator[None]:
     """Hold the lock of ``folder`` within the block, against processes on all machines.
 
-    The operating system releases the lock when the process ends, however it ends. Of processes that
-    a launcher started together, only the first takes the lock.
+    The operating system releases the lock when the process ends, even if it crashes.
 
     Args:
         folder: the folder, which need not exist yet.
         wait: seconds to wait for a folder in use; 30 by default.
     """
     file = lock_file(folder)
-    # Not bound to a thread: another one may end a run. And no soft lock: a dead process keeps it.
+    # Not bound to a thread: another one may end a run. Not a soft lock: it outlives a crashed process.
     lock = FileLock(file, thread_local=False, fallback_to_soft=False)
     with wrap_os_errors(folder):
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -66,9 +65,9 @@ def is_free(folder: Path) -> bool:
 
 
 def lock_file(folder: Path) -> Path:
-    """The lock file of a folder: beside it, since a folder may be replaced as a whole.
+    """The lock file of a folder: next to it, since the folder itself may be replaced.
 
-    It is inside a folder that cannot be replaced: a mount point, or one whose parent is not writable.
+    If the folder cannot be replaced (a mount point, or a parent that is not writable), it is inside.
     """
     folder = folder.resolve()
     parent = next(each for each in folder.parents if each.exists() or each == each.parent)

@@ -1,4 +1,4 @@
-"""What it takes to reproduce a result: command, versions, date and machine."""
+"""The record of a run, for reproducing its results: command, versions, date and machine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def set_command(words: Sequence[str]) -> None:
 
 
 def make_record(**more: Any) -> dict[str, Any]:
-    """The record of the current run, without a command if clusterns is used as a library."""
+    """Create the record of the current run; it has no command if clusterns is used as a library."""
     return {
         **({} if _command is None else {"command": _command}),
         "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),

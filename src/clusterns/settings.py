@@ -16,17 +16,17 @@ S = TypeVar("S", bound="Settings")
 
 
 class Settings(BaseModel):
-    """Settings of one concept. A recipe combines those of all rooms into flat keys."""
+    """Settings of one concept. A recipe combines those of all packages into flat keys."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     def unused_keys(self) -> set[str]:
-        """Keys that have no effect, given the others. A subclass adds its own to those of ``super()``."""
+        """Keys that have no effect, given the others. Subclasses extend the set of ``super()``."""
         return set()
 
 
 def parse_value(text: str) -> Any:
-    """Parse a value as YAML, and as a number if it looks like one."""
+    """Parse a value as YAML, reading text that looks like a number as one."""
     return as_number(yaml.safe_load(text))
 
 
@@ -39,12 +39,12 @@ def as_number(value: Any) -> Any:
 
 
 def meaning(field: FieldInfo) -> str:
-    """What a setting means, on one line."""
+    """The description of a setting, on one line."""
     return " ".join((field.description or "").split())
 
 
 def closest(name: str, known: Iterable[str]) -> str:
-    """What to choose instead of an unknown name: the closest known one, and a list of all."""
+    """Suggest a replacement for an unknown name: the closest known one, and a list of all."""
     known = list(known)
     near = difflib.get_close_matches(name, known, n=1)
     return f"{f' Did you mean {near[0]}?' if near else ''} Choose one of {', '.join(known)}."
@@ -58,7 +58,7 @@ def validated(
 ) -> S:
     """Validate ``values``, or raise a UserError that names the key, the value and what is allowed.
 
-    ``where`` says where the keys are explained.
+    ``where`` tells the user where the keys are explained.
     """
     try:
         return kind.model_validate(dict(values))

@@ -16,7 +16,7 @@ from rich.text import Text
 from clusterns.console import printable
 from clusterns.files import atomic_file
 
-SIDE_BY_SIDE = 4  # rows
+MAX_SIDE_BY_SIDE = 4  # rows
 # "not shown" and "[main](#main)" are words; "3 of 5" and "≤ 0.005" are numbers.
 WORDS = re.compile(r"\W*[^\W\d]")
 
@@ -66,7 +66,7 @@ class Table:
         return min(numbers) if _for_column(self.lower_is_better, column) else max(numbers)
 
     def holds_words(self) -> list[bool]:
-        """Which columns hold words, and are aligned left."""
+        """Whether each column holds words and is left-aligned."""
         columns = [[row[place] for _, row in self.rows] for place in range(len(self.columns))]
         return [
             any(isinstance(cell, str) and WORDS.match(cell) is not None for cell in column)
@@ -101,10 +101,10 @@ class Table:
     def show(self, console: Console) -> None:
         """Print to a terminal.
 
-        A few rows are printed side by side, one line per column, which fits 80 characters; many are printed below
-        each other, without spreads.
+        Up to four rows of numbers are transposed, one line per column, to fit 80 characters; larger tables are
+        printed row by row, without spreads.
         """
-        across = len(self.rows) <= SIDE_BY_SIDE
+        across = len(self.rows) <= MAX_SIDE_BY_SIDE
         words = any(isinstance(cell, str) for _, row in self.rows for cell in row)
         grid = [[Cell(self.corner), *map(Cell, self.columns)], *self.cells()]
         if across and not words:
@@ -135,7 +135,7 @@ class Table:
             console.print(_text(note, "dim"))
 
     def markdown(self) -> str:
-        """For a README."""
+        """Format as Markdown."""
         lines = [f"### {self.title}", ""] if self.title else []
         lines.append(_markdown_line([self.corner or "Model", *self.columns]))
         lines.append("|---|" + "".join("---|" if word else "---:|" for word in self.holds_words()))
@@ -143,7 +143,7 @@ class Table:
         return "\n".join([*lines, *(f"\n{note}" for note in self.notes)]) + "\n"
 
     def latex(self) -> str:
-        """For a paper; needs no package."""
+        """Format as LaTeX; needs no LaTeX package."""
         body = [
             " & ".join(line) + r" \\"
             for line in self.written(r"\textbf{{{}}}", r" {{\tiny$\pm${}}}", "--", _latex)
@@ -163,7 +163,7 @@ class Table:
 
 
 def tables_as(form: str, tables: Sequence[Table]) -> str:
-    """Tables as the text of a file that ends in ``form``: md or tex."""
+    """Format tables as the content of a file with the extension ``form``: md or tex."""
     return "\n".join(table.latex() if form == "tex" else table.markdown() for table in tables)
 
 

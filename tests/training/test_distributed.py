@@ -54,7 +54,7 @@ def call(arguments: list[str], folder: Path) -> int:
     """Run the program in this process; gives its exit code."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CLUSTERNS_CACHE", str(folder / "cache"))
-        patch.setattr("clusterns.console.PATIENCE", 0.0, raising=False)
+        patch.setattr("clusterns.console.ERROR_DELAY", 0.0, raising=False)
         patch.setattr("sys.argv", ["clusterns", *arguments])
         try:
             main()

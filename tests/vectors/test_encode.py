@@ -247,7 +247,7 @@ def test_what_cannot_be_encoded_leaves_nothing(content, options, message, model,
 
 
 def test_a_folder_inside_the_corpus(corpus, model, tmp_path):
-    with pytest.raises(UserError, match="lies in the corpus"):
+    with pytest.raises(UserError, match="is inside the corpus"):
         run(tmp_path, model, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

@@ -96,7 +96,7 @@ def test_what_decides_the_shards_is_in_the_digest_and_versions_and_names_are_not
 
 def test_folders_that_hold_something_else(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UserError, match="is a file. Name a folder"):
+    with pytest.raises(UserError, match="is a file. Choose a folder"):
         read_manifest(tmp_path / "file")
     (tmp_path / "shard-00000.parquet").write_text("")
     with pytest.raises(UserError, match="holds shards but no manifest.json"):

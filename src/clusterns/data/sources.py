@@ -19,7 +19,7 @@ from clusterns.data.kinds import KINDS, MARKUP, TEXTS, file_format, is_data_file
 from clusterns.data.lines import text_blocks
 from clusterns.data.markup import RULES as MARKUP_RULES
 from clusterns.data.tables import open_table
-from clusterns.errors import UserError
+from clusterns.errors import UserError, one_line
 from clusterns.files import atomic_file, cache_folder
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class HubSource:
         except UserError:
             raise
         except Exception as error:  # whatever the network, the Hub or a damaged file brings
-            raise UserError(f"cannot read the dataset {self.name}: {_one_line(error)}") from error
+            raise UserError(f"cannot read the dataset {self.name}: {one_line(error)}") from error
 
 
 def check_sources(names: Sequence[str], columns: Columns | None = None) -> None:
@@ -233,9 +233,9 @@ def _on_the_hub(name: str) -> HubSource:
         if revision is None:
             raise UserError(
                 f"there is no file or folder {name}, and the Hub dataset {dataset} cannot be read: "
-                f"{_one_line(error)}"
+                f"{one_line(error)}"
             ) from error
-        log(f"Cannot reach the Hub ({_one_line(error)}). Reading {dataset} from the cache.")
+        log(f"Cannot reach the Hub ({one_line(error)}). Reading {dataset} from the cache.")
     else:
         with atomic_file(note) as temporary:
             temporary.write_text(revision or "", "utf-8")
@@ -263,8 +263,3 @@ def readable(name: object) -> Iterator[None]:
         yield
     except OSError as error:
         raise UserError(f"cannot read {name}: {error.strerror or error}.") from error
-
-
-def _one_line(error: Exception) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= 300 else text[:300] + " ..."

@@ -30,7 +30,7 @@ from clusterns.encoder.locate import (
 )
 from clusterns.encoder.settings import Average, DType, PoolingMode
 from clusterns.encoder.word_vectors import load_word_vectors
-from clusterns.errors import UserError
+from clusterns.errors import UserError, one_line
 
 # Half-precision weights would stay half otherwise, which is slow and less exact on a CPU.
 MODEL_KWARGS: dict[str, Any] = {"dtype": torch.float32, "use_safetensors": True}
@@ -187,8 +187,7 @@ def _load_errors(place: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, KeyError, ImportError, UnpicklingError) as error:
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise UserError(f"cannot load the model {place}: {reason}") from error
+        raise UserError(f"cannot load the model {place}: {one_line(error)}") from error
 
 
 def pooling_modules(encoder: Transformer, average: str) -> list[Module]:
@@ -265,5 +264,5 @@ def check_devices(names: Sequence[str]) -> list[str]:
         try:
             torch.zeros(1, device=name).item()  # which "meta" cannot
         except (RuntimeError, AssertionError) as error:
-            raise UserError(f"--device {name}: {str(error).splitlines()[0]}") from error
+            raise UserError(f"--device {name}: {one_line(error)}") from error
     return list(names)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from clusterns.console import log
-from clusterns.errors import UserError
+from clusterns.errors import UserError, one_line
 from clusterns.evaluation.catalog import CATALOG, FETCHED, read_from
 from clusterns.files import atomic_folder, cache_folder, wrap_os_errors
 from clusterns.locks import locked
@@ -58,9 +58,8 @@ def _download(revision: str, folder: str) -> Path:
             hf_hub_download(REPO, ARCHIVE, repo_type="dataset", revision=commit, local_dir=folder)
         )
     except Exception as error:  # offline, no such revision, a server error, a cut connection
-        reason = " ".join(str(error).split())[:300]
         raise UserError(
-            f"cannot download {ARCHIVE} of {REPO} at {revision}: {reason or type(error).__name__}"
+            f"cannot download {ARCHIVE} of {REPO} at {revision}: {one_line(error)}"
         ) from error
 
 

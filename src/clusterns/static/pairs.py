@@ -10,6 +10,7 @@ from datasets import Dataset
 from numpy.typing import NDArray
 
 from clusterns.data.split import select_texts
+from clusterns.vectors.nearest import unit
 
 Rows = NDArray[np.int64]
 
@@ -48,12 +49,6 @@ def is_ordered(
     gain = (left * right).sum(axis=1) - (left * np.roll(right, 1, axis=0)).sum(axis=1)
     error = gain.std() / np.sqrt(len(gain))
     return bool(gain.mean() > MIN_STANDARD_ERRORS * error)
-
-
-def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows of length 1."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.maximum(lengths, 1e-12), np.float32)
 
 
 def halves(text: str) -> tuple[str, str]:

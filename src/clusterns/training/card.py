@@ -15,7 +15,7 @@ from huggingface_hub.errors import HfHubHTTPError
 from sentence_transformers import SentenceTransformer
 
 from clusterns.encoder.locate import INCLUDED, MINIBERT, request_errors, split_revision
-from clusterns.errors import UserError
+from clusterns.errors import UserError, one_line
 from clusterns.losses.contrastive import ContrastiveLoss
 from clusterns.methods.registry import get_method
 from clusterns.training.folder import RunResult
@@ -134,10 +134,6 @@ def push_to_hub(
         remedy = (
             " Log in with `hf auth login`, or check the name." if status in (401, 403, 404) else ""
         )
-        raise UserError(f"the Hub refused {name}: {_first_line(error)}{remedy}") from error
+        raise UserError(f"the Hub refused {name}: {one_line(error)}{remedy}") from error
     except request_errors() as error:
-        raise UserError(f"cannot upload {folder}: {_first_line(error)}") from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise UserError(f"cannot upload {folder}: {one_line(error)}") from error

@@ -1,4 +1,4 @@
-"""Text and a model come in; embeddings in shards and an index that is searched by vectors and by words go out.
+"""Text and a model come in; sharded embeddings and an index for search by vectors and words go out.
 
-Each distinct text is encoded once, on one machine or many, and an interrupted call is continued.
+Each distinct text is encoded once, on one machine or many, and an interrupted call can be continued.
 """

@@ -1,7 +1,7 @@
 """Approximate nearest neighbors with faiss: an inverted file whose recall is measured.
 
-Vectors lie in lists around centroids, and a query looks into the nearest lists only. How many is
-decided by measurement on the index's own vectors, and the recall is stored with the index.
+Vectors are in lists around centroids, and a query probes only the nearest lists. The number of probes
+is chosen by measuring the recall on the index's own vectors; the recall is stored with the index.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from clusterns.console import bar
 from clusterns.vectors.nearest import QUERY_BLOCK, Rows, Vectors, nearest, sort_best
 
 TARGET_RECALL = 0.99
-MEASURED_ON = 500  # vectors of the index
+RECALL_SAMPLE = 500  # vectors of the index
 NEAREST = 10
-RERANK_MARGIN = 10  # more than requested: half precision may swap the last and the next
+RERANK_MARGIN = 10  # extra results: half precision may swap the last one and the next
 ADD_BLOCK = 65_536
 TRAINING_VECTORS_PER_LIST = 64
 
 
 @dataclass(frozen=True)
 class Recall:
-    """What a search finds of the nearest vectors, measured."""
+    """Measured recall of a search."""
 
     lists: int
     probes: int
-    """Lists that a query looks into."""
+    """Lists that a query searches."""
     recall: float
-    """Share of the 10 nearest that is found."""
+    """Share of the 10 nearest vectors that a search finds."""
     queries: int
-    """Vectors of the index that this was measured on."""
+    """Number of vectors used as queries to measure it."""
 
 
 def is_installed() -> bool:
@@ -46,9 +46,9 @@ class InvertedFile:
     """faiss' inverted file over unit vectors; the similarities that it returns are exact.
 
     Args:
-        index: faiss' own.
-        vectors: (n, d) the vectors in it.
-        recall: its size and measured recall.
+        index: the faiss index.
+        vectors: (n, d) vectors in the index.
+        recall: size and measured recall of the index.
     """
 
     def __init__(self, index: Any, vectors: Vectors, recall: Recall) -> None:
@@ -59,11 +59,11 @@ class InvertedFile:
 
     @classmethod
     def build(cls, vectors: Vectors, progress: bool) -> InvertedFile:
-        """Put (n, d) unit vectors into lists, and find out how many lists a query needs."""
+        """Build lists of (n, d) unit vectors, and measure how many lists a query has to search."""
         import faiss
 
         lists = 2 ** round(np.log2(4 * np.sqrt(len(vectors))))
-        lists = max(1, min(lists, len(vectors) // 39))  # faiss wants 39 vectors per centroid
+        lists = max(1, min(lists, len(vectors) // 39))  # faiss recommends 39 vectors per centroid
         index = faiss.index_factory(
             vectors.shape[1], f"IVF{lists},SQfp16", faiss.METRIC_INNER_PRODUCT
         )
@@ -79,8 +79,8 @@ class InvertedFile:
         return made
 
     def _measured(self) -> Recall:
-        """The fewest lists that reach the target; at most all of them."""
-        own = _evenly(len(self.vectors), MEASURED_ON)
+        """Choose the smallest number of lists that reaches the target, and measure the recall."""
+        own = _evenly(len(self.vectors), RECALL_SAMPLE)
         queries = np.ascontiguousarray(self.vectors[own])
         exact, rows = nearest(queries, self.vectors, NEAREST, own)
         probes = _probes(queries @ self.centroids.T, self._list_of_each()[rows])
@@ -111,18 +111,17 @@ class InvertedFile:
         ]
 
     def neighbors(self, k: int, progress: bool = True) -> tuple[Vectors, Rows, float]:
-        """The nearest other vectors of every vector, and the share of the 10 nearest that is found.
+        """The nearest other vectors of every vector, and the recall of the 10 nearest.
 
-        The vectors of a list look together into the lists around it: one product of matrices is an
-        order of magnitude faster than as many dot products one after the other, and a million
-        vectors take minutes.
+        All vectors of a list search the lists around it together: one matrix product is an order of
+        magnitude faster than separate dot products, and a million vectors take minutes.
         """
         count, k = len(self.vectors), min(k, len(self.vectors) - 1)
         scores = np.full((count, k), -np.inf, dtype=np.float32)
         rows = np.full((count, k), -1, dtype=np.int64)
         lists, cosines = self._lists(), self.centroids @ self.centroids.T
-        np.fill_diagonal(cosines, np.inf)  # its own list comes first
-        sample, of = _evenly(count, 2 * MEASURED_ON), self._list_of_each()
+        np.fill_diagonal(cosines, np.inf)  # each list is nearest to itself
+        sample, of = _evenly(count, 2 * RECALL_SAMPLE), self._list_of_each()
         exact, true = nearest(self.vectors[sample], self.vectors, min(k, NEAREST), sample)
         probes = _probes(cosines[of[sample[::2]]], of[true[::2]])
         order = np.argsort(-cosines, axis=1)[:, :probes]
@@ -131,24 +130,24 @@ class InvertedFile:
                 if not len(members):
                     continue
                 around = np.concatenate([lists[number] for number in near])
-                some, own = np.asarray(self.vectors[around]), np.arange(len(members))
-                cosine, place = nearest(some[own], some, k, own)
+                nearby, own = np.asarray(self.vectors[around]), np.arange(len(members))
+                cosine, at = nearest(nearby[own], nearby, k, own)
                 found = cosine.shape[1]
-                scores[members, :found], rows[members, :found] = cosine, around[place]
+                scores[members, :found], rows[members, :found] = cosine, around[at]
                 done.update(len(members))
         return scores, rows, _recall(scores[sample[1::2], : exact.shape[1]], exact[1::2])
 
     def search(self, queries: Vectors, k: int, own: Rows | None = None) -> tuple[Vectors, Rows]:
-        """As :func:`clusterns.vectors.nearest.nearest`; missing answers have row -1 and score -inf."""
+        """Like :func:`clusterns.vectors.nearest.nearest`; missing results have row -1 and score -inf."""
         k = min(k, len(self.vectors) - (own is not None))
         scores = np.full((len(queries), k), -np.inf, dtype=np.float32)
         rows = np.full((len(queries), k), -1, dtype=np.int64)
         for start in range(0, len(queries), QUERY_BLOCK):
             part = slice(start, start + QUERY_BLOCK)
             few = np.ascontiguousarray(queries[part], dtype=np.float32)
-            wanted = min(k + RERANK_MARGIN + (own is not None), len(self.vectors))
-            _, found = self.index.search(few, wanted)
-            # From the vectors themselves: the index stores them in half precision.
+            n_results = min(k + RERANK_MARGIN + (own is not None), len(self.vectors))
+            _, found = self.index.search(few, n_results)
+            # Recompute from the vectors: the index stores them in half precision.
             exact = np.einsum("md,mkd->mk", few, self.vectors[found])
             exact[found < 0] = -np.inf
             if own is not None:
@@ -158,7 +157,7 @@ class InvertedFile:
         return scores, rows
 
     def save(self, path: Path) -> dict[str, Any]:
-        """Write the lists and return their facts, which the caller stores."""
+        """Write the index and return its facts, which the caller stores."""
         import faiss
 
         faiss.write_index(self.index, str(path))
@@ -166,7 +165,7 @@ class InvertedFile:
 
     @classmethod
     def load(cls, path: Path, vectors: Vectors, facts: dict[str, Any]) -> InvertedFile:
-        """Map the lists that :meth:`save` wrote."""
+        """Memory-map an index written by :meth:`save`."""
         import faiss
 
         index = faiss.read_index(str(path), faiss.IO_FLAG_MMAP | faiss.IO_FLAG_READ_ONLY)
@@ -178,20 +177,20 @@ def _evenly(count: int, chosen: int) -> Rows:
 
 
 def _probes(similarity: Vectors, lists: Rows) -> int:
-    """How many lists to look into, in the order of (n, lists) similarities, to find the target share of
-    what lies in these (n, k) lists."""
+    """The number of lists to search, by (n, lists) similarity, for the target share of results, which are
+    in the (n, k) ``lists``."""
     rank = np.argsort(np.argsort(-similarity, axis=1), axis=1)
     ranks = np.take_along_axis(rank, lists, 1)
     return 1 + int(np.quantile(ranks, TARGET_RECALL, method="inverted_cdf")) if ranks.size else 1
 
 
 def _recall(found: Vectors, exact: Vectors) -> float:
-    """The share of answers that are as near as the last of the true ones, whichever of equals they are."""
+    """The share of results that are at least as near as the last exact one; ties count as found."""
     return float(np.mean(found >= exact[:, -1:] - 1e-5)) if found.size else 1.0
 
 
 def _without(own: Rows, scores: Vectors, rows: Rows) -> tuple[Vectors, Rows]:
-    """Take each query's own row out of its (m, n) answers, or the last one if it is not there."""
+    """Remove each query's own row from its (m, n) results, or the last result if it is missing."""
     is_own = rows == own[:, None]
     is_own[~is_own.any(axis=1), -1] = True
     shape = len(rows), -1

@@ -1,7 +1,7 @@
-"""Texts to vectors: each distinct text once, the longest first, on one device or several.
+"""Encode texts as vectors: each distinct text once, longest first, on one device or several.
 
 ``encode`` sorts by characters, which leaves 44 % of padding in batches of 128 real STS sentences;
-sorted by tokens it is 2 %. So texts go to it sorted by tokens, a few batches per call.
+sorted by tokens, 2 %. So this module sorts texts by tokens and passes a few batches per call.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from clusterns.vectors.fingerprint import fingerprint
 
 Vectors = NDArray[np.float32]
 Task = Literal["query", "document"]
-BATCHES_PER_CALL = 8  # more bring the padding back, fewer leave little to share over devices
-BATCHES_PER_DEVICE = 32  # in one call to several devices, which wait for each other at its end
-TEXTS_PER_COUNT = 1024  # the tokenizer's answer for a million long texts would fill the memory
+BATCHES_PER_CALL = 8  # more bring the padding back, fewer leave little to distribute over devices
+BATCHES_PER_DEVICE = 32  # per call to several devices, which wait for each other at its end
+TEXTS_PER_COUNT = 1024  # the tokens of a million long texts would fill the memory
 
 
 class Encoder(Protocol):
@@ -43,14 +43,14 @@ class Encoder(Protocol):
 
 
 class Embedder:
-    """Embeds texts, remembers their vectors, and refuses vectors that cannot be right.
+    """Embeds texts, caches their vectors, and rejects invalid vectors.
 
     Args:
-        model: what encodes; never called twice for the same text and task.
+        model: the encoder; never called twice for the same text and task.
         batch_size: batch size.
         progress: whether to show a progress bar.
-        cache: a folder that keeps vectors between calls, or None. It holds one folder per
-            model fingerprint, and in it files that are only ever added.
+        cache: folder that keeps vectors between runs, or None. It holds one append-only folder
+            per model fingerprint.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Embedder:
         self._vectors = _read_cache(self._cache) if self._cache else {}
 
     def __call__(self, sentences: Sequence[str], task: Task | None = None) -> Vectors:
-        """Embed texts: (n, d) in their order."""
+        """Embed texts: (n, d), in input order."""
         if not sentences:
             return np.empty((0, 0), dtype=np.float32)
         keys = [_key(sentence, task) for sentence in sentences]
@@ -107,20 +107,20 @@ class Embedder:
         return [self._tokens[sentence] for sentence in sentences]
 
     def truncation_rate(self, sentences: Sequence[str]) -> float:
-        """The share of the distinct texts that the model truncates."""
+        """The share of distinct texts that the model truncates."""
         limit = getattr(self.model, "max_seq_length", None) or math.inf
         counts = self._count([*dict.fromkeys(sentences)])
         return sum(count > limit for count in counts) / max(1, len(counts))
 
 
 class DocumentEncoder:
-    """Encodes the documents of a corpus in batches that depend on nothing but the texts.
+    """Encodes the documents of a corpus in batches that depend only on the texts.
 
-    A batch is one call of ``encode`` on one device, and what a process of the pool takes on
-    several, so the number of devices changes no batch.
+    A batch is one call of ``encode`` on one device, and one task of a pool process on several devices,
+    so the batches do not depend on the number of devices.
 
     Args:
-        model: what encodes; its document prompt, if any, is put before each text.
+        model: the encoder; its document prompt, if any, is prepended to each text.
         batch_size: batch size.
         normalize: whether to scale vectors to length 1.
         pool: Sentence Transformers' pool of processes, or None for this process alone.
@@ -143,7 +143,7 @@ class DocumentEncoder:
         )  # fmt: skip
 
     def __call__(self, texts: Sequence[str], advance: Callable[[int], object]) -> Vectors:
-        """Encode texts, equal ones once: (n, d) in their order."""
+        """Encode texts, identical ones once: (n, d), in input order."""
         index: dict[str, int] = {}
         rows = [index.setdefault(text, len(index)) for text in texts]
         counts = token_counts(self.model, [*index], "document")
@@ -152,7 +152,7 @@ class DocumentEncoder:
         try:
             vectors = encode_longest_first(self._encode, [*index], counts, self._size, advance)
         except RuntimeError as error:
-            # The system kills a process of the pool that takes too much memory.
+            # The system kills a pool process that uses too much memory.
             if is_out_of_memory(error) or "died unexpectedly" in str(error):
                 raise UserError(
                     f"a batch of {self._batch_size} texts does not fit into the device's memory. "
@@ -167,7 +167,7 @@ class DocumentEncoder:
 def document_encoder(
     model: SentenceTransformer, devices: Sequence[str], batch_size: int, normalize: bool
 ) -> Iterator[DocumentEncoder]:
-    """Open an encoder on ``devices``: with several of them, a process each."""
+    """Open an encoder on ``devices``, with one process each if there are several."""
     pool = model.start_multi_process_pool([*devices]) if len(devices) > 1 else None
     try:
         yield DocumentEncoder(model, batch_size, normalize, pool)
@@ -193,9 +193,9 @@ def encode_longest_first(
     size: int,
     advance: Callable[[int], object],
 ) -> Vectors:
-    """Encode texts sorted by their token ``counts``, ``size`` per call: (n, d) in their order.
+    """Encode texts sorted by their token ``counts``, ``size`` per call: (n, d), in input order.
 
-    Calls ``advance`` with the number of texts of each call. Refuses vectors that cannot be right.
+    Calls ``advance`` with the number of texts of each call. Rejects invalid vectors.
     """
     order = np.argsort([-count for count in counts], kind="stable")
     parts: list[Vectors] = []
@@ -220,8 +220,8 @@ def encode_longest_first(
 
 
 def token_counts(model: Encoder, sentences: list[str], task: Task | None = None) -> list[int]:
-    """The number of tokens of each text with its prompt; of words, if the model has no tokenizer of
-    Transformers."""
+    """The number of tokens of each text with its prompt; the number of words if the model has no
+    Transformers tokenizer."""
     tokenizer = getattr(model, "tokenizer", None)
     if not sentences or not isinstance(tokenizer, PreTrainedTokenizerBase):
         return [len(sentence.split()) for sentence in sentences]
@@ -234,7 +234,7 @@ def token_counts(model: Encoder, sentences: list[str], task: Task | None = None)
 
 
 def _prompt(model: Any, task: Task | None) -> str:
-    """The prompt that the library puts before a text of this kind."""
+    """The prompt that the library prepends to a text for this task."""
     names = {"query": ("query",), "document": ("document", "passage", "corpus")}
     known = [name for name in names.get(task or "", ()) if name in model.prompts]
     return model.prompts.get(known[0] if known else model.default_prompt_name) or ""

@@ -1,4 +1,4 @@
-"""A corpus and a model to a folder of shards, of which only the missing ones are made."""
+"""Encode a corpus into a folder of shards; only missing shards are encoded."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ from clusterns.vectors.store import (
 )
 
 IN_MEMORY = "texts in memory"
-CALIBRATION = 10_000  # texts that decide the ranges of int8 and uint8
+CALIBRATION = 10_000  # texts that determine the ranges of int8 and uint8
 
 
 @dataclass(frozen=True)
 class EncodeReport:
     """What was encoded.
 
-    ``texts`` and ``shards`` count the whole corpus, ``missing`` lists the shards that other
-    processes have yet to make; ``encoded``, ``truncated`` and ``empty`` count the texts that this
-    process encoded, and ``max_length`` is the number of tokens that the model reads of each.
+    ``texts`` and ``shards`` count the entire corpus, and ``missing`` lists the shards that other
+    processes have yet to encode; ``encoded``, ``truncated`` and ``empty`` count the texts that this
+    process encoded, and ``max_length`` is the model's limit in tokens per text.
     """
 
     texts: int
@@ -81,19 +81,19 @@ def encode_corpus(
 
     Args:
         corpus: files, folders and Hub datasets, as ``prepare_corpus`` takes them, or texts in
-            memory; nothing is cleaned or left out, and a row without text gets the vector of the
+            memory; nothing is cleaned or skipped, and a row without text gets the vector of the
             empty text.
-        model: what encodes.
-        output: a new folder, or one that was begun with the same model, corpus and settings:
-            shards that exist stay as they are.
-        settings: what decides the files.
-        name: what to call the model in the manifest.
-        loading: how it was opened, for the manifest: a search opens it in the same way.
-        partition: which shards to make. Default: all.
+        model: the encoder.
+        output: a new folder, or one that was begun with the same model, corpus and settings;
+            existing shards are kept.
+        settings: settings that determine the shards.
+        name: name of the model in the manifest.
+        loading: how the model was loaded, for the manifest: a search loads it in the same way.
+        partition: which shards to encode. Default: all.
         batch_size: batch size.
-        devices: where to encode, a process each. Default: all accelerators, or the CPU.
-        update: whether to replace a folder of another corpus; its vectors are reused.
-        reuse: other folders whose vectors are reused for the same texts, if they are of this model.
+        devices: devices to encode on, one process each. Default: all accelerators, or the CPU.
+        update: whether to replace a folder of another corpus, reusing its vectors.
+        reuse: other folders of the same model whose vectors to reuse for identical texts.
         progress: whether to show a progress bar.
     """
     settings, partition = settings or EncodeSettings(), partition or Partition()
@@ -127,7 +127,7 @@ def encode_corpus(
         target, reuse = output.with_name(f".{output.name}.update"), [*reuse, output]
         existing = read_manifest(target)
         if existing is not None and existing.digest != requested.digest:
-            shutil.rmtree(target)  # of an update that was never finished
+            shutil.rmtree(target)  # an update that was never finished
             existing = None
     if existing is not None:
         existing.check(requested, target)
@@ -150,10 +150,10 @@ def encode_corpus(
             f"{', '.join(names)} changed while it was encoded. Delete {output} and start again."
         )
     if not report.missing:
-        flush_all(target)  # before a file says that it is complete
+        flush_all(target)  # before the file that marks it as complete
         write_once(target / COMPLETE, {"shards": report.shards, "texts": report.texts})
         if target != output:
-            with suppress(OSError):  # word counts of shards that stay the same
+            with suppress(OSError):  # reuse the word counts of unchanged shards
                 (output / WORDS).rename(target / WORDS)
             replace_folder(output, target)
         else:
@@ -182,7 +182,7 @@ def _encode_partition(
     with bar(desc="Encode", unit=" texts", shown=shown) as progress:
         for number, table in enumerate(read(size, advance)):
             count, rows = count + 1, rows + len(table)
-            if total_bytes and bytes_read:  # what was read tells how many texts there are
+            if total_bytes and bytes_read:  # estimate the number of texts from what was read
                 estimate = rows * total_bytes / bytes_read / partition.count
                 progress.total = max(progress.n, round(estimate))
             if number not in partition:
@@ -207,7 +207,7 @@ def _encode_partition(
 
 
 def _with_ranges(requested: Manifest, first: pa.Table, encode: DocumentEncoder) -> Manifest:
-    """Add the ranges of 8-bit values, found from the first texts: the same for every process."""
+    """Add the ranges of 8-bit values, computed from the first texts so that all processes agree."""
     if requested.settings.precision not in ("int8", "uint8"):
         return requested
     log(f"Finding the range of {requested.settings.precision} in the first {len(first):,} texts.")
@@ -217,20 +217,22 @@ def _with_ranges(requested: Manifest, first: pa.Table, encode: DocumentEncoder) 
 
 
 def content_of(sources: Sequence[Source]) -> str:
-    """A digest of the whole content of sources."""
+    """Compute a digest of the entire content of sources."""
     identities = [source.identity() for source in sources]
     return hashlib.sha256(json.dumps(identities).encode()).hexdigest()[:32]
 
 
 def _lock_name(output: Path, partition: Partition) -> Path:
-    """What is locked: processes may share a folder, but not make the same partition of it."""
+    """The path to lock: processes may share a folder, but not a partition."""
     if partition.count == 1:
         return output
     return output.with_name(f"{output.name}, part {partition.index} of {partition.count}")
 
 
 def _refuse_inside(corpus: Sequence[str], output: Path) -> None:
-    """Shards in a folder of the corpus would be part of the corpus the next time."""
+    """Refuse an output folder inside the corpus: the next call would read its shards as text."""
     for name in corpus:
         if Path(name).is_dir() and output.resolve().is_relative_to(Path(name).resolve()):
-            raise UserError(f"--output {output} lies in the corpus {name}. Choose another folder.")
+            raise UserError(
+                f"--output {output} is inside the corpus {name}. Choose another folder."
+            )

@@ -1,8 +1,8 @@
-"""Fingerprint of a model: a digest of everything that decides its vectors, and of nothing else.
+"""Fingerprint of a model: a digest of everything that determines its vectors, and of nothing else.
 
 It ignores how libraries print or name things, so that an upgrade does not invalidate a folder of vectors: it hashes
-weights without their names, and modules by their class name and the options that are on. Versions, names and training
-options do not count.
+weights without their names, and modules by class name and the options that are on. It also ignores versions, names and
+training options.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from transformers import PreTrainedModel
 
 from clusterns.errors import UserError
 
-# Of an encoder's configuration: where it came from, and what only training or decoding uses.
-_NO_MATTER = re.compile(
+# Keys of an encoder's configuration that do not affect its vectors: origin, training and decoding.
+_IGNORED = re.compile(
     r"_.*|.*version|architectures|.*dtype|.*dropout.*|initializer_.*|output_.*|return_dict|use_cache"
     r"|tie_.*|gradient_checkpointing|id2label|label2id|problem_type|is_decoder|add_cross_attention"
     r"|chunk_size_feed_forward|transformers_weights"
@@ -28,7 +28,7 @@ _CLASS_PATH = re.compile(r"[a-z_]\w*(\.\w+)*\.([A-Z]\w*)")
 
 
 def fingerprint(model: Any) -> str:
-    """A digest of all that decides a model's vectors: weights, modules, tokenizer, prompts."""
+    """Compute a digest of all that determines a model's vectors: weights, modules, tokenizer, prompts."""
     if not isinstance(model, torch.nn.Module):
         raise UserError("only a PyTorch model has a fingerprint, which caching needs.")
     facts = {
@@ -51,12 +51,12 @@ def fingerprint(model: Any) -> str:
 
 
 def _modules(model: torch.nn.Module) -> Iterator[dict[str, Any]]:
-    """What is configured in each part of a model; the encoders themselves are one part each."""
+    """The configuration of each module of a model; an encoder counts as one module."""
     for child in model.children():
         kind = type(child).__name__
         if isinstance(child, PreTrainedModel):
             config = child.config.to_diff_dict()
-            used = {key: value for key, value in config.items() if not _NO_MATTER.fullmatch(key)}
+            used = {key: value for key, value in config.items() if not _IGNORED.fullmatch(key)}
             yield {"kind": config.get("model_type"), "config": used}
             continue
         holds_encoder = any(isinstance(part, PreTrainedModel) for part in child.children())
@@ -71,7 +71,7 @@ def _modules(model: torch.nn.Module) -> Iterator[dict[str, Any]]:
 
 
 def _tokenizer(tokenizer: Any) -> dict[str, Any]:
-    """The rules of a tokenizer, or its words in the order of their ids."""
+    """The rules of a tokenizer, or its words in id order."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is not None:
         rules = json.loads(backend.to_str())
@@ -96,9 +96,9 @@ def _tokenizer(tokenizer: Any) -> dict[str, Any]:
 
 
 def _switched_on(value: Any) -> Any:
-    """Configuration without options that are off or empty, and classes without their modules.
+    """Drop options that are off or empty, and the module paths of classes.
 
-    So a new option of a library, off by default, changes nothing.
+    A new library option that is off by default therefore changes nothing.
     """
     if isinstance(value, dict):
         kept = {str(key): _switched_on(item) for key, item in value.items()}

@@ -1,4 +1,4 @@
-"""Search in a folder of vectors, by vectors (exact up to some size, approximate above it) and by words."""
+"""Search a folder of vectors, by vectors (approximate for large folders) and by words."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ from clusterns.vectors.settings import By, Loading
 from clusterns.vectors.store import WORDS, Store
 from clusterns.vectors.words import WordIndex
 
-# Comparing all texts with all others grows with the square.
+# Comparing all texts with each other takes quadratic time.
 EXACT_NEIGHBORS_UP_TO = 30_000
 
 
 class Index:
     """Texts and their vectors, searched by the cosine of query and text, by words (BM25), or by both.
 
-    It lies in a folder that ``clusterns encode`` or :meth:`build` wrote. Opened for the first
-    time, the shards of any precision become one mapped file of unit vectors (and, above 200,000
-    texts and with the extra ``faiss``, an inverted file) in the folder ``search`` beside them, which
-    is used from then on and may be deleted.
+    It reads a folder that ``clusterns encode`` or :meth:`build` wrote. The first call of :meth:`open`
+    converts the shards to one memory-mapped file of unit vectors (and, above 200,000 texts and with the
+    extra ``faiss``, an inverted file) in the folder ``search`` next to them. Later calls reuse that
+    folder; it may be deleted.
 
     Attributes:
-        vectors: (n, d) unit vectors, mapped.
-        rows: (n,) the texts with their ids, places and kept columns, mapped.
+        vectors: (n, d) unit vectors, memory-mapped.
+        rows: (n,) the texts with their ids, locations and kept columns, memory-mapped.
         ids: (n,) ids of the texts.
-        texts: (n,) the texts, mapped; nulls if the folder holds none.
-        language: of the stems and stop words. None: found from the texts.
+        texts: (n,) the texts, memory-mapped; nulls if the folder holds none.
+        language: language of the stems and stop words. None: detected from the texts.
     """
 
     language: str | None = None
@@ -74,7 +74,7 @@ class Index:
 
     @property
     def names(self) -> pa.ChunkedArray | None:
-        """The ids, if they are more than numbers of rows."""
+        """The ids; None if they are row numbers."""
         return None if pa.types.is_integer(self.ids.type) else self.ids
 
     @classmethod
@@ -92,18 +92,18 @@ class Index:
         reuse: Sequence[Path] = (),
         progress: bool = True,
     ) -> Index:
-        """Embed ``texts`` into ``folder``; what an earlier, interrupted call encoded is kept.
+        """Embed ``texts`` into ``folder``; continues an interrupted call.
 
         Args:
-            folder: a new one, or one that was begun with the same model and texts.
-            model: what embeds.
-            texts: one vector each.
-            names: what to call them in results.
-            model_name: what to call the model in the folder's manifest.
-            loading: how it was opened, for the manifest.
+            folder: a new folder, or one that was begun with the same model and texts.
+            model: the encoder.
+            texts: texts to embed.
+            names: names of the texts in results.
+            model_name: name of the model in the folder's manifest.
+            loading: how the model was loaded, for the manifest.
             batch_size: batch size.
-            devices: where to embed, a process each. Default: the device of the model.
-            reuse: other folders whose vectors are reused for the same texts.
+            devices: devices to embed on, one process each. Default: the device of the model.
+            reuse: other folders whose vectors to reuse for identical texts.
             progress: whether to show progress bars.
         """
         given = InMemorySource.of(texts, names)
@@ -122,7 +122,7 @@ class Index:
         model_name: str = "this one",
         progress: bool = True,
     ) -> Index:
-        """Open a folder of vectors; with ``model``, refuse those of another one."""
+        """Open a folder of vectors; with ``model``, refuse the vectors of another model."""
         store = Store.open(folder)
         if model is not None:
             store.check_model(fingerprint(model), model_name)
@@ -139,7 +139,7 @@ class Index:
     def update(
         self, model: SentenceTransformer, texts: Sequence[str], names: Sequence[str] | None = None
     ) -> Index:
-        """Replace the texts and return the new index; texts that it holds already are not encoded again."""
+        """Replace the texts and return the new index; only texts that are new to it are encoded."""
         of = self.manifest
         if of.corpus.sources != [IN_MEMORY]:
             raise UserError(
@@ -158,7 +158,7 @@ class Index:
     def add(
         self, model: SentenceTransformer, texts: Sequence[str], names: Sequence[str] | None = None
     ) -> Index:
-        """Add texts; those that the index holds already, by the same name, are not added again."""
+        """Add texts; those already in the index, under the same name, are skipped."""
         mine = self._pairs()
         if names is None:
             known = {text for text, _ in mine}
@@ -205,11 +205,11 @@ class Index:
         """The ``top`` texts for a query, best first. Identical texts are merged.
 
         Args:
-            model: what embeds the query.
-            query: what to look for.
+            model: the encoder of the query.
+            query: the query.
             top: number of results.
-            by: vectors, words or both; an index without texts is always searched by vectors.
-            where: (n,) the rows that may be found. None: all.
+            by: vectors, words or both; for an index without texts, both means vectors.
+            where: (n,) mask of the rows to search. None: all.
         """
         return self.search_many(model, [query], top, by=by, where=where)[0]
 
@@ -222,7 +222,7 @@ class Index:
         by: By = "both",
         where: NDArray[np.bool_] | None = None,
     ) -> list[list[Hit]]:
-        """As :meth:`search`, for several queries."""
+        """Like :meth:`search`, for several queries."""
         if by == "both" and self.texts.null_count:
             by = "vectors"
         vectors: list[Vectors | None] = [None] * len(queries)
@@ -237,14 +237,14 @@ class Index:
     def nearest(
         self, queries: Vectors, k: int, where: NDArray[np.bool_] | None = None
     ) -> tuple[Vectors, Rows]:
-        """The ``k`` texts nearest to (m, d) vectors: (m, k) cosines and rows, the best first.
+        """The ``k`` texts nearest to (m, d) vectors: (m, k) cosines and rows, best first.
 
-        What is not found is row -1, at the end: of few texts, or with an inverted file.
+        If fewer than ``k`` are found, the rest of the rows are -1.
 
         Args:
             queries: (m, d).
-            k: number of answers.
-            where: (n,) the rows that may be found, by exact search. None: all.
+            k: number of results.
+            where: (n,) mask of the rows to search, exactly. None: all.
         """
         queries = unit(queries)
         if self.lists is not None and where is None:
@@ -253,10 +253,10 @@ class Index:
         return cosines, np.where(np.isneginf(cosines), -1, rows)
 
     def neighbors(self, k: int, progress: bool = True) -> tuple[Vectors, Rows]:
-        """The ``k`` nearest other texts of every text: (n, k) cosines and rows, the best first.
+        """The ``k`` nearest other texts of every text: (n, k) cosines and rows, best first.
 
-        Exact up to 30,000 texts, and without faiss; above, through an inverted file, whose measured
-        recall is logged. What is not found is row -1, at the end.
+        Exact up to 30,000 texts or without faiss; otherwise approximate, by an inverted file whose measured
+        recall is logged. If fewer than ``k`` are found, the rest of the rows are -1.
         """
         if len(self) <= EXACT_NEIGHBORS_UP_TO or not is_installed():
             return all_nearest(self.vectors, k, progress)

@@ -1,4 +1,4 @@
-"""Shards as a table of LanceDB: vectors, texts and kept columns, a full-text index and a vector index."""
+"""Export shards to a LanceDB table: vectors, texts, kept columns, a full-text index and a vector index."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from clusterns.vectors.language import Language, detect_language, words_of
 from clusterns.vectors.store import Store
 
 MIN_ROWS = 5_000  # for a vector index; fewer are searched exactly
-SAMPLE = 10_000  # texts that decide the language
+SAMPLE = 10_000  # texts to detect the language from
 
 
 def write_table(
@@ -39,8 +39,8 @@ def write_table(
     reader = pa.RecordBatchReader.from_batches(schema, batches())
     table = found.create_table(name, reader, mode="overwrite" if overwrite else "create")
     if "text" in schema.names:
-        spoken = language or _language_of(store)
-        stems = {} if spoken == "none" else {"language": spoken.capitalize()}
+        detected = language or _language_of(store)
+        stems = {} if detected == "none" else {"language": detected.capitalize()}
         table.create_fts_index(
             "text", base_tokenizer="icu", stem=bool(stems), remove_stop_words=bool(stems), **stems
         )

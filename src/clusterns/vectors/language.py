@@ -1,4 +1,4 @@
-"""What a word is, in any language: splitting, stems and stop words."""
+"""Splitting text into words in any language, stems and stop words."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import regex
 
 from clusterns.errors import UserError
 
-# The language of a corpus is the one whose stop words make up most of it, if they are at least:
+# The language of a corpus is the one whose stop words are most frequent, if their share is at least this.
 MIN_STOP_WORDS = 0.05
-# Scripts that put no spaces between words, and Hangul, whose words carry their particles: pairs of
-# characters are the words there.
+# Scripts without spaces between words, and Hangul, whose words include particles: here, pairs of characters
+# count as words.
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Hangul}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}ー"
 # Vowel signs and accents are marks, not letters. C++ and C# are words.
 WORD = regex.compile(
@@ -25,8 +25,8 @@ IS_UNSPACED = regex.compile(rf"[{UNSPACED}]")
 def words_of(text: str, is_query: bool = False) -> list[str]:
     """Split a text of any script into words, in lower case.
 
-    Where words are not separated, single characters and pairs of them are indexed, and a query is
-    split into pairs.
+    In scripts without spaces, single characters and pairs of them are indexed, and a query is split
+    into pairs.
     """
     found: list[str] = []
     for word in WORD.findall(unicodedata.normalize("NFKC", text).lower()):
@@ -42,7 +42,7 @@ class Language:
     """Stems and stop words of a language; an unknown one has neither.
 
     Args:
-        name: in English, such as "german"; "none" for neither stems nor stop words.
+        name: English name of the language, such as "german"; "none" for neither stems nor stop words.
     """
 
     def __init__(self, name: str) -> None:
@@ -60,14 +60,14 @@ class Language:
         return list(words) if self._stemmer is None else self._stemmer.stemWords(list(words))
 
     def query_words(self, text: str) -> list[str]:
-        """The words of a query without its stop words, unless it has no others."""
+        """The words of a query without its stop words, unless all are stop words."""
         words = words_of(text, is_query=True)
         return [word for word in words if word not in self.stop_words] or words
 
 
 @cache
 def stop_words() -> dict[str, frozenset[str]]:
-    """The stop words of the languages that have a list."""
+    """The stop words of each language that has a list."""
     from bm25s import stopwords
 
     lists = {
@@ -79,8 +79,8 @@ def stop_words() -> dict[str, frozenset[str]]:
 
 
 def detect_language(totals: Mapping[str, int]) -> str:
-    """The language with the most stop words, given how often each word occurs; "none" where there
-    are too few of any."""
+    """Return the language whose stop words occur most often, given word counts; "none" if all occur
+    too rarely."""
     from snowballstemmer import algorithms
 
     languages = [name for name in stop_words() if name in algorithms()]

@@ -1,4 +1,4 @@
-"""The shards of a folder as one mapped file of unit vectors, made by the first search."""
+"""The shards of a folder as one memory-mapped file of unit vectors, created by the first search."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from clusterns.vectors.ann import InvertedFile, is_installed
 from clusterns.vectors.nearest import unit
 from clusterns.vectors.store import Store
 
-SEARCH = "search"  # beside the shards: the same vectors as one mapped file, made once
+SEARCH = "search"  # next to the shards: the same vectors as one mapped file
 VECTORS, ROWS, LISTS, FACTS = "vectors.npy", "rows.arrow", "lists.faiss", "index.json"
 EXACT_UP_TO = 200_000  # texts
 
 
 def is_ready(folder: Path, of: str) -> bool:
-    """Whether the files of the shards with this digest are there, with an inverted file if they need one."""
+    """Whether the mapped files of the shards with this digest exist, with an inverted file if needed."""
     try:
         facts = read_json(folder / FACTS)
     except (OSError, ValueError):
         return False
     if not isinstance(facts, dict) or facts.get("of") != of:
         return False
-    # If faiss was installed in the meantime, it is used.
+    # If faiss was installed since then, rebuild with it.
     return "lists" in facts or not _wants_lists(facts["rows"])
 
 
@@ -37,7 +37,7 @@ def _wants_lists(rows: int) -> bool:
 
 
 def prepare(store: Store, folder: Path, of: str, progress: bool) -> None:
-    """Make the mapped files of an index, whole or not at all: unit vectors, and rows in an Arrow file."""
+    """Create the mapped files of an index atomically: unit vectors, and rows in an Arrow file."""
     count, dimension = store.texts, store.dimension
     facts: dict[str, Any] = {"of": of, "rows": count, "dimension": dimension}
     named = store.manifest.settings.id_column is not None
@@ -73,5 +73,5 @@ def prepare(store: Store, folder: Path, of: str, progress: bool) -> None:
 
 
 def describe(recall: float) -> str:
-    """What an inverted file finds, for people."""
+    """Describe the recall of an inverted file."""
     return f"it finds {recall:.1%} of the 10 nearest (measured on this index)"

@@ -1,4 +1,4 @@
-"""The nearest of many vectors by exact search, in blocks: never n x n similarities at once."""
+"""Exact nearest-neighbor search, in blocks: never n x n similarities at once."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def nearest(
     where: NDArray[np.bool_] | None = None,
     progress: bool = False,
 ) -> tuple[Vectors, Rows]:
-    """The ``k`` vectors with the largest dot product for each query, the best first.
+    """The ``k`` vectors with the largest dot product for each query, best first.
 
     Args:
         queries: (m, d).
-        vectors: (n, d), which may be a mapped file.
-        k: number of answers; fewer if there are fewer vectors.
-        own: (m,) the row that each query has among the vectors, which is not an answer.
-        where: (n,) the vectors that may be found; others have a dot product of -inf. None: all.
+        vectors: (n, d); may be memory-mapped.
+        k: number of results; fewer if there are fewer vectors.
+        own: (m,) the row of each query among the vectors, which is excluded.
+        where: (n,) mask of the vectors to search; others get a dot product of -inf. None: all.
         progress: whether to show a progress bar.
 
     Returns:
@@ -85,13 +85,13 @@ def _nearest_of_few(
 
 
 def sort_best(scores: Vectors, rows: Rows) -> tuple[Vectors, Rows]:
-    """Sort (m, k) answers, the best first; equal ones in the order of their rows."""
+    """Sort (m, k) results, best first; ties by row."""
     order = np.lexsort((rows, -scores), axis=1)
     return np.take_along_axis(scores, order, 1), np.take_along_axis(rows, order, 1)
 
 
 def largest(scores: Vectors, k: int) -> Rows:
-    """The columns of the ``k`` largest of each row, unsorted."""
+    """The columns of the ``k`` largest values of each row, unsorted."""
     if k >= scores.shape[1]:
         return np.broadcast_to(np.arange(scores.shape[1]), scores.shape)
     return np.argpartition(scores, -k, axis=1)[:, scores.shape[1] - k :]

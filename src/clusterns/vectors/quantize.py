@@ -11,18 +11,18 @@ from clusterns.errors import UserError
 from clusterns.settings import Settings
 from clusterns.vectors.settings import Precision
 
-LEVELS = 255  # of Sentence Transformers' eight bits
+LEVELS = 255  # of the 8-bit values of Sentence Transformers
 
 
 class Ranges(Settings):
-    """The smallest and largest value of each dimension, between which int8 and uint8 have their levels."""
+    """Minimum and maximum of each dimension, the range that int8 and uint8 cover."""
 
     low: list[float]
     high: list[float]
 
     @classmethod
     def of(cls, vectors: NDArray[np.float32]) -> Ranges:
-        """Compute the ranges from (n, d) vectors; the same ranges quantize others."""
+        """Compute the ranges from (n, d) vectors."""
         if len(vectors) < 2:
             raise UserError(
                 "--precision int8 and uint8 need at least two texts to find the range of values."
@@ -43,7 +43,7 @@ def quantize(
 def dequantize(
     stored: NDArray[Any], precision: Precision, ranges: Ranges | None, dimension: int | None
 ) -> NDArray[np.float32]:
-    """The (n, d) floats that quantized vectors stand for: the middle of an 8-bit level, -1 or 1 for a bit."""
+    """Convert quantized vectors to (n, d) floats: the middle of an 8-bit level; -1 or 1 for a bit."""
     if precision == "float32":
         return np.asarray(stored, dtype=np.float32)
     sign = np.uint8(0x80 if stored.dtype == np.int8 else 0)

@@ -1,4 +1,4 @@
-"""The results of one query: the best by vectors and by words, joined into one ranking."""
+"""Rank the results of one query: combine the best by vectors and the best by words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clusterns.vectors.settings import By
 if TYPE_CHECKING:
     from clusterns.vectors.index import Index
 
-DEPTH = 100  # results of each side that are joined
+DEPTH = 100  # results of each side to combine
 
 
 @dataclass(frozen=True)
@@ -23,33 +23,33 @@ class Hit:
     """One result."""
 
     score: float
-    """By vectors the cosine, by words the BM25 score, by both the mean of the two, scaled to 0-1."""
+    """Cosine (by vectors), BM25 score (by words), or the mean of the two scaled to 0-1 (by both)."""
     row: int
-    """Its row in the index or the corpus, from 0."""
+    """Row in the index or the corpus, from 0."""
     text: str | None
     """None if the folder holds no texts."""
     name: str | None
-    """Its id, if it has one of its own."""
+    """Id, if the texts have ids."""
     also: tuple[str, ...] = ()
-    """The names of others with the same text."""
+    """Names of other rows with the same text."""
     cosine: float | None = None
     """Cosine of query and text; None in a search by words."""
     words: tuple[str, ...] = ()
-    """The words of the text that match the query; none in a search by vectors."""
+    """Words of the text that match the query; empty in a search by vectors."""
     source: str | None = None
-    """The file or dataset that it comes from."""
+    """File or dataset that the text is from."""
     line: int | None = None
     """Line of a text file, or row of a table without its header, from 1."""
     heading: str | None = None
-    """The heading above it."""
+    """Heading of the section that the text is in."""
     columns: Mapping[str, str | None] = field(default_factory=dict)
-    """The columns that were kept."""
+    """Kept columns."""
     before: tuple[str, ...] = ()
-    """The texts before it, if asked for."""
+    """Texts before it, if requested."""
     after: tuple[str, ...] = ()
-    """The texts after it."""
+    """Texts after it, if requested."""
     query: str | None = None
-    """What was looked for, if there were several queries."""
+    """The query, if there were several."""
 
 
 def rank(
@@ -71,10 +71,10 @@ def rank(
         words = None if scores is None else scores[rows]
         sides = [side for side in (cosines, words) if side is not None]
         total = fuse(*sides) if len(sides) == 2 else sides[0]
-        groups: dict[object, list[int]] = {}  # the places of each text, the best first
-        for place in largest_first(total, len(total)).tolist():
-            text = index.texts[int(rows[place])].as_py()
-            groups.setdefault(int(rows[place]) if text is None else text, []).append(place)
+        groups: dict[object, list[int]] = {}  # the candidates of each text, best first
+        for at in largest_first(total, len(total)).tolist():
+            text = index.texts[int(rows[at])].as_py()
+            groups.setdefault(int(rows[at]) if text is None else text, []).append(at)
         if len(groups) >= top or depth >= len(index):
             break
         depth *= 4
@@ -104,7 +104,7 @@ def _candidates(
     depth: int,
     where: NDArray[np.bool_] | None,
 ) -> Rows:
-    """The rows among the first ``depth`` of either side."""
+    """The rows in the first ``depth`` results of either side."""
     found = []
     if vector is not None:
         _, (rows,) = index.nearest(vector[None], depth, where)
@@ -116,21 +116,21 @@ def _candidates(
 
 
 def largest_first(scores: NDArray[np.float32], k: int) -> NDArray[np.int64]:
-    """The positions of the ``k`` highest of (n,) scores, best first; equal ones in their order."""
+    """The positions of the ``k`` highest of (n,) scores, best first; ties keep their order."""
     k = min(k, len(scores))
     if k == 0:
         return np.zeros(0, dtype=np.int64)
-    # All that equal the last one, so that which of them are taken depends on their order alone.
-    least = np.partition(scores, len(scores) - k)[len(scores) - k]
-    found = np.flatnonzero(scores >= least)
+    # Include all ties with the k-th score, so that ties are broken by position alone.
+    threshold = np.partition(scores, len(scores) - k)[len(scores) - k]
+    found = np.flatnonzero(scores >= threshold)
     return found[np.argsort(-scores[found], kind="stable")][:k]
 
 
 def fuse(*sides: NDArray[np.float32]) -> NDArray[np.float32]:
     """Scale each side's (n,) scores of the same candidates to 0-1 and average them.
 
-    Unlike reciprocal rank fusion, this keeps the distances within a list. A side that gives all
-    candidates the same score adds nothing.
+    Unlike reciprocal rank fusion, this keeps the score differences within a list. A side that gives
+    all candidates the same score adds nothing.
     """
     return np.mean([_scaled(scores) for scores in sides], axis=0)
 

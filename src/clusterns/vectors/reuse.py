@@ -1,4 +1,4 @@
-"""Vectors of texts that were encoded before, so that only new texts are encoded."""
+"""Reuse the vectors of texts that were encoded before, so that only new texts are encoded."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from clusterns.vectors.store import Manifest, Store
 
 
 class KnownVectors:
-    """The vectors of the texts that finished folders of one model hold, for others to reuse.
+    """Vectors of the texts in finished folders, for reuse in another folder of the same model.
 
     Args:
-        folders: those of another model, normalization or precision than ``like`` are left out.
-        like: what they will be used in.
+        folders: folders whose model, normalization or precision differs from ``like`` are skipped.
+        like: manifest of the folder that will reuse them.
     """
 
     def __init__(self, folders: Sequence[Path], like: Manifest) -> None:
@@ -37,7 +37,7 @@ class KnownVectors:
     def complete(
         self, texts: Sequence[str], encode: Callable[[list[str]], NDArray[np.float32]]
     ) -> tuple[NDArray[np.float32], int]:
-        """The (n, d) vectors of texts, of which only the unknown ones are encoded, and how many those are."""
+        """Return (n, d) vectors, encoding only unknown texts, and the number encoded."""
         new = [row for row, text in enumerate(texts) if text not in self._places]
         parts = [(new, encode([texts[row] for row in new]))] if new else []
         shards: dict[tuple[Path, int], list[int]] = {}

@@ -1,4 +1,4 @@
-"""A corpus as tables of a fixed number of rows, with an id for every text."""
+"""Read a corpus as tables with a fixed number of rows and an id for every text."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from clusterns.encoder.load import length_limit
 from clusterns.errors import UserError
 from clusterns.vectors.settings import Unit
 
-TOKENS_PER_WORD = 1.4  # of English, in a passage
-MAX_ID_LENGTH = 1000  # characters; more is the text itself, named as the id by mistake
+TOKENS_PER_WORD = 1.4  # in English passages
+MAX_ID_LENGTH = 1000  # characters; a longer one is probably the text column, chosen by mistake
 
 
 def tables(
@@ -31,9 +31,9 @@ def tables(
 ) -> Iterator[pa.Table]:
     """Yield every unit of the sources, ``size`` rows per table; the last one may be shorter.
 
-    A table has the columns ``id`` (int64: the number of the row; or string), ``text`` (never null),
-    those of its place, if the sources are files or datasets, and those that are kept. It calls
-    ``advance`` with the number of bytes read.
+    A table has the columns ``id`` (int64: the number of the row; or string), ``text`` (never null), the
+    location if the sources are files or datasets, and the kept columns. It calls ``advance`` with the
+    number of bytes read.
     """
     in_memory = any(isinstance(source, InMemorySource) for source in sources)
     unused = ["number", *(PLACE if in_memory else () if unit == "passage" else ("heading",))]
@@ -41,9 +41,9 @@ def tables(
     start = 0
     for batch in located_rows(sources, columns, advance, unit, max_words):
         batch = batch.drop_columns(unused)
-        if columns.id is not None:  # an empty line between two records is no record
-            blank = pc.and_(pc.is_null(batch["text"]), pc.is_null(batch["id"]))
-            batch = batch.filter(pc.invert(blank))
+        if columns.id is not None:  # an empty line between records is not a record
+            empty = pc.and_(pc.is_null(batch["text"]), pc.is_null(batch["id"]))
+            batch = batch.filter(pc.invert(empty))
         pending.append(batch)
         while sum(map(len, pending)) >= size:
             rows = pa.Table.from_batches(pending)
@@ -55,7 +55,7 @@ def tables(
 
 
 def max_words(model: SentenceTransformer) -> int:
-    """How many words of a passage a model reads, about."""
+    """Approximate number of words of a passage that a model reads."""
     limit = length_limit(model)
     return MAX_WORDS if limit is None else min(MAX_WORDS, int(limit / TOKENS_PER_WORD))
 

@@ -1,4 +1,4 @@
-"""What decides the shards of an encoded corpus, and which of them one process makes."""
+"""Settings that determine the shards of an encoded corpus, and the partition of one process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Precision = Literal["float32", "int8", "uint8", "binary", "ubinary"]
 
 
 class Loading(Settings):
-    """How a model is opened; its embeddings depend on it."""
+    """How a model is loaded, which affects its embeddings."""
 
     pooling: str | None = None
     """Pooling of a plain encoder: cls, mean, max, lasttoken, first-last-avg, embedding-last-avg or embedding-avg."""
@@ -33,7 +33,7 @@ class Loading(Settings):
 
 
 class EncodeSettings(Settings):
-    """What decides the shards of a model and a corpus; the same on every machine."""
+    """Settings that, with the model and the corpus, determine the shards; the same on every machine."""
 
     precision: Precision = "float32"
     """Precision of the embeddings. int8 and uint8 cover the range of the first 10,000 texts in each dimension, which
@@ -52,13 +52,13 @@ class EncodeSettings(Settings):
     """What gets an embedding. row: every line or row, empty ones too. sentence: their sentences. passage: paragraphs of
     hard-wrapped text and of Markdown, other lines and rows, cut after a sentence if longer than the model reads."""
     keep: tuple[str, ...] = ()
-    """Column to keep beside the text, which a search can show and filter by. May be repeated."""
+    """Column to keep with the text, for display and filters in search. May be repeated."""
     text: bool = True
-    """Keep the texts beside their embeddings, for search."""
+    """Keep the texts with their embeddings, for search."""
 
 
 def check_device_name(name: str) -> str:
-    """Refuse what cannot be the name of a device, before PyTorch is asked whether it is there."""
+    """Refuse invalid device names before PyTorch is imported."""
     if re.fullmatch(r"(cpu|cuda|mps|xpu|hpu|npu|mlu|musa|xla|privateuseone)(:\d+)?", name) is None:
         raise UserError(f"--device {name}: a device is cpu, cuda, cuda:1, mps or the like.")
     return name
@@ -66,7 +66,7 @@ def check_device_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class Partition:
-    """Which shards this process makes: every ``count``-th one, from number ``index`` on."""
+    """The shards that this process encodes: every ``count``-th one, starting at ``index``."""
 
     index: int = 0
     count: int = 1

@@ -1,4 +1,4 @@
-"""A folder of shards: what they were made from, and their files, each written whole or not at all."""
+"""A folder of shards: the manifest that describes them, and their files, written atomically."""
 
 from __future__ import annotations
 
@@ -24,69 +24,69 @@ from clusterns.settings import Settings
 from clusterns.vectors.quantize import Ranges, dequantize
 from clusterns.vectors.settings import EncodeSettings, Loading, Partition
 
-# Raise this number whenever the same text would be encoded or stored in another way.
+# Increment when the same text would be encoded or stored differently.
 VERSION = 2
 MANIFEST, COMPLETE = "manifest.json", "complete.json"
-WORDS = "words"  # the index of words, beside the shards
+WORDS = "words"  # the word index, next to the shards
 LEFTOVER_SECONDS = 3600
 DIGEST = b"clusterns.manifest"  # key in the metadata of a shard
 
 
 class ModelFacts(Settings):
-    """Which model: its fingerprint decides, its name is for people."""
+    """The model: identified by fingerprint; the name is for display."""
 
     name: str
     fingerprint: str
     dimension: int | None
     loading: Loading = Loading()
-    """How it was opened; the fingerprint covers the result."""
+    """How it was loaded; the fingerprint covers the result."""
 
 
 class CorpusFacts(Settings):
-    """Which text: the fingerprint of its content decides, the names are for people."""
+    """The text: identified by the fingerprint of its content; the names are for display."""
 
     sources: list[str]
     fingerprint: str
 
 
 class Manifest(Settings):
-    """What the shards of a folder hold; one for all machines that write to it."""
+    """Describes the shards of a folder; shared by all machines that write to it."""
 
     version: int = VERSION
     model: ModelFacts
     corpus: CorpusFacts
     settings: EncodeSettings
     versions: dict[str, str | None]
-    """Libraries of the process that began."""
+    """Library versions of the process that began the folder."""
     ranges: Ranges | None = None
-    """For int8 and uint8: the same for every shard, on any machine."""
+    """For int8 and uint8; the same for every shard, on any machine."""
 
     @property
     def digest(self) -> str:
-        """Stands for all that decides the shards, not for names; every shard carries it."""
-        decides = {
+        """Identifies everything that determines the shards, names excluded; stored in every shard."""
+        content = {
             "version": self.version,
             "model": self.model.fingerprint,
             "corpus": self.corpus.fingerprint,
             "settings": self.settings.model_dump(),
             "ranges": self.ranges and self.ranges.model_dump(),
         }
-        return hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()[:32]
+        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
     def begin(self, folder: Path) -> Manifest:
-        """Write the manifest unless another machine was first; return the one that counts."""
+        """Write the manifest unless another machine was first; return the one in the folder."""
         write_once(folder / MANIFEST, self.model_dump(exclude_none=True))
         return read_manifest(folder) or self
 
     def gives_vectors_of(self, other: Manifest) -> bool:
-        """Whether a folder of this manifest holds the very vectors that the same texts have in another one."""
+        """Whether the same texts have identical vectors in the folders of both manifests."""
         mine, theirs = self.settings, other.settings
         exact = mine.precision == theirs.precision == "float32" and mine.text
         same = self.model.fingerprint == other.model.fingerprint
         return exact and same and mine.normalize == theirs.normalize
 
     def check(self, requested: Manifest, folder: Path) -> None:
-        """Refuse to mix other shards with these."""
+        """Refuse to mix different shards in a folder."""
         if requested.model.fingerprint != self.model.fingerprint:
             self._refuse("model", self.model.name, self.model.fingerprint, folder)
         if requested.corpus.fingerprint != self.corpus.fingerprint:
@@ -110,7 +110,7 @@ class Manifest(Settings):
 def read_manifest(folder: Path) -> Manifest | None:
     """Read a folder's manifest; None if nothing was begun there."""
     if folder.exists() and not folder.is_dir():
-        raise UserError(f"--output {folder} is a file. Name a folder.")
+        raise UserError(f"--output {folder} is a file. Choose a folder.")
     recover_folder(folder)
     path = folder / MANIFEST
     try:
@@ -135,7 +135,7 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def write_once(path: Path, value: Any) -> None:
-    """Write JSON, whole; a file that exists or that another process writes first stays."""
+    """Write JSON atomically; a file that exists, or that another process writes first, is kept."""
     temporary = partial_path(path)
     with wrap_os_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -164,13 +164,13 @@ def _option(key: str, value: Any) -> str:
 class Store:
     """The shards in a folder: ``shard-00000.parquet`` with the columns id, text, ... and embedding.
 
-    Each carries the digest of the manifest in its metadata, so that one of another model is detected.
+    The metadata of each shard holds the digest of the manifest, so that shards of another model are detected.
     """
 
     folder: Path
     manifest: Manifest
     shards: int = 0
-    """How many there are in all; 0 while they are being made."""
+    """Total number of shards; 0 while they are being written."""
     texts: int = 0
 
     @classmethod
@@ -192,7 +192,7 @@ class Store:
 
     @property
     def dimension(self) -> int:
-        """Dimensions of a vector."""
+        """Dimension of the vectors."""
         return self.manifest.model.dimension or next(self.blocks())[1].shape[1]
 
     @property
@@ -207,14 +207,14 @@ class Store:
         return self.folder / f"shard-{number:05d}.parquet"
 
     def is_done(self, number: int, rows: int) -> bool:
-        """Whether a shard exists with this many rows; a crash of the machine can damage one."""
+        """Whether an intact shard with this many rows exists; a crash can damage one."""
         try:
             found = pq.read_metadata(self.path(number))
         except (OSError, ValueError, pa.ArrowException):
             return False
         ours = (found.metadata or {}).get(DIGEST, b"").decode() == self.manifest.digest
         if found.num_rows == rows and not ours:
-            log(f"{self.path(number)} is of another model, corpus or setting; it is replaced.")
+            log(f"{self.path(number)} is from another model, corpus or setting. Replacing it.")
         return found.num_rows == rows and ours
 
     def write(self, number: int, rows: pa.Table, vectors: NDArray[Any]) -> None:
@@ -245,24 +245,24 @@ class Store:
             yield self.read(number)
 
     def done(self) -> list[int]:
-        """The shards that are there."""
-        return [number for number in range(self.shards) if self._is_whole(number)]
+        """The intact shards."""
+        return [number for number in range(self.shards) if self._is_complete(number)]
 
-    def _is_whole(self, number: int) -> bool:
+    def _is_complete(self, number: int) -> bool:
         size = self.manifest.settings.shard_size
         return self.is_done(number, min(size, self.texts - number * size))
 
     def _check(self, number: int) -> None:
-        if not self._is_whole(number):
+        if not self._is_complete(number):
             raise UserError(
                 f"{self.path(number)} is missing, damaged or of another model. Run the "
                 "`clusterns encode` command again to restore it."
             )
 
     def remove_leftovers(self, partition: Partition) -> None:
-        """Remove the half-written files of a killed process of this partition.
+        """Remove leftovers of an interrupted process of this partition.
 
-        Only old files: another machine may be writing a young one.
+        Only old files: another machine may be writing a recent one.
         """
         for path in self.folder.glob(".shard-*.partial"):
             number = path.name.removeprefix(".shard-").partition(".")[0]
@@ -277,12 +277,12 @@ class Store:
         if fingerprint != model.fingerprint:
             raise UserError(
                 f"the vectors in {self.folder} are of another model ({model.name}, fingerprint "
-                f"{model.fingerprint[:8]}) than {name} ({fingerprint[:8]}). Name that model, or "
+                f"{model.fingerprint[:8]}) than {name} ({fingerprint[:8]}). Use that model, or "
                 "encode the text with this one."
             )
 
     def how_to_open(self) -> str:
-        """Two lines of Python that load all vectors."""
+        """Python code that loads all vectors."""
         return (
             "from datasets import load_dataset\n"
             f'vectors = load_dataset("parquet", data_files={str(self.path(0)).replace("00000", "*")!r}, '

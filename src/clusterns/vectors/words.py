@@ -1,8 +1,8 @@
 """Search by words: BM25 over stems, built from word counts that are kept per shard.
 
-The scores of all pairs of a word and a text that has it are computed once and then mapped, which
-is the idea of bm25s. They come from counts, shard by shard: neither texts nor scores have to fit
-into memory, and where texts are added, only those are counted.
+As in bm25s, the score of each word in each text that contains it is computed once and then memory-mapped.
+Scores are computed from counts, shard by shard: neither texts nor scores have to fit into memory, and
+adding texts counts only the new ones.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from clusterns.locks import locked
 from clusterns.vectors.language import Language, detect_language, words_of
 
 K1, B = 1.5, 0.75  # how repeated words saturate and how much length counts, as in bm25s
-VERSION = 2  # of the way a text becomes words
+VERSION = 2  # of how texts are split into words
 COUNTS, INDEX, FACTS = "counts", "index", "facts.json"
 ARRAYS = WORDS, STARTS, ROWS, WEIGHTS = "words.npy", "starts.npy", "rows.npy", "weights.npy"
 
@@ -56,14 +56,14 @@ class Counts(NamedTuple):
 
     @classmethod
     def read(cls, path: Path) -> Counts:
-        """Read what :meth:`write` wrote."""
+        """Read a file written by :meth:`write`."""
         with np.load(path, allow_pickle=False) as stored:
             words = stored["words"].tobytes().decode().split("\n")[:-1]
             arrays = stored["data"], stored["indices"], stored["indptr"]
         return cls(words, csr_matrix(arrays, (len(arrays[2]) - 1, len(words))))
 
     def write(self, path: Path) -> None:
-        """Write a file, whole or not at all."""
+        """Write a file atomically."""
         words = np.frombuffer("".join(f"{word}\n" for word in self.words).encode(), np.uint8)
         arrays = {name: getattr(self.times, name) for name in ("data", "indices", "indptr")}
         with atomic_file(path) as temporary, temporary.open("wb") as file:
@@ -71,17 +71,17 @@ class Counts(NamedTuple):
 
 
 class WordIndex:
-    """The BM25 score of every word in every text that has it, mapped from a folder.
+    """The BM25 score of every word in every text that contains it, memory-mapped.
 
     Args:
-        folder: what :meth:`open` has built.
+        folder: a folder that :meth:`open` has built.
     """
 
     def __init__(self, folder: Path) -> None:
         facts = read_json(folder / FACTS)
         self.texts: int = facts["texts"]
         self.language = Language(facts["language"])
-        # Sorted; the texts that have words[i] are rows[starts[i] : starts[i + 1]].
+        # Sorted; the texts that contain words[i] are rows[starts[i] : starts[i + 1]].
         self.words, self.starts, self.rows, self.weights = (
             np.load(folder / name, mmap_mode="r", allow_pickle=False) for name in ARRAYS
         )
@@ -95,18 +95,18 @@ class WordIndex:
         language: str | None = None,
         progress: bool = True,
     ) -> WordIndex:
-        """Open the index in a folder; where there is none of these texts, build it first.
+        """Open the index in a folder; build it first if it does not hold these texts.
 
         Args:
-            folder: where the index lies, and the counts that it is made from.
+            folder: holds the index and the counts that it is built from.
             texts: each chunk is a shard, whose words are counted once.
             digest: identifies the texts.
-            language: of the stems and stop words. None: that of the index in the folder, or else
-                the one that most of the text is in.
-            progress: whether to show a bar.
+            language: language of the stems and stop words. None: that of the index in the folder,
+                or else the main language of the text.
+            progress: whether to show a progress bar.
         """
         if language is not None:
-            Language(language)  # refuse an unknown one before anything is counted
+            Language(language)  # refuse an unknown language before counting
         recover_folder(folder / INDEX)
         if not _is_built(folder, digest, language):
             with locked(folder):
@@ -117,22 +117,24 @@ class WordIndex:
         return cls(folder / INDEX)
 
     def scores(self, query: str) -> Scores:
-        """(n,) the BM25 score of every text; 0 where it has none of the words."""
+        """(n,) the BM25 score of every text; 0 if it contains none of the words."""
         scores = np.zeros(self.texts, dtype=np.float32)
         stems = self._stems(query)
-        places = np.searchsorted(self.words, np.array(stems, dtype=self.words.dtype))
-        for stem, place in zip(stems, places.tolist(), strict=True):
-            if place < len(self.words) and self.words[place] == stem:
-                part = slice(self.starts[place], self.starts[place + 1])
+        positions = np.searchsorted(self.words, np.array(stems, dtype=self.words.dtype))
+        for stem, at in zip(stems, positions.tolist(), strict=True):
+            if at < len(self.words) and self.words[at] == stem:
+                part = slice(self.starts[at], self.starts[at + 1])
                 scores[self.rows[part]] += self.weights[part]
         return scores
 
     def matches(self, query: str, text: str) -> list[str]:
-        """The words of a text that make it an answer to a query, in their order."""
-        wanted = set(self._stems(query))
+        """The words of a text that match a query, in text order."""
+        query_stems = set(self._stems(query))
         words = list(dict.fromkeys(words_of(text)))
         stems = self.language.stems(words)
-        return [word for word, stem in zip(words, stems, strict=True) if stem.encode() in wanted]
+        return [
+            word for word, stem in zip(words, stems, strict=True) if stem.encode() in query_stems
+        ]
 
     def _stems(self, query: str) -> list[bytes]:
         stems = self.language.stems(self.language.query_words(query))
@@ -154,13 +156,13 @@ def _is_built(folder: Path, digest: str, language: str | None) -> bool:
 
 
 def _count_shards(folder: Path, texts: pa.ChunkedArray, progress: bool) -> list[Path]:
-    """The files with the counts of each shard; those of texts that are gone are removed."""
+    """Count the words of each shard and return the files; files of texts that are gone are removed."""
     paths = []
     with bar(total=len(texts), desc="Words", unit=" texts", shown=progress) as shown:
         for chunk in texts.chunks:
             content = pa.record_batch([chunk], ["text"]).serialize()
             path = folder / f"{VERSION}-{sha256(content).hexdigest()[:32]}.npz"
-            if not is_zipfile(path):  # or a crash of the machine cut it short
+            if not is_zipfile(path):  # also False for a file truncated by a crash
                 Counts.of(chunk.to_pylist()).write(path)
             paths.append(path)
             shown.update(len(chunk))
@@ -170,25 +172,25 @@ def _count_shards(folder: Path, texts: pa.ChunkedArray, progress: bool) -> list[
 
 
 def _build(shards: Sequence[Path], folder: Path, digest: str, language: str | None) -> None:
-    """Turn counts into scores, sorted by word; only one shard is in memory at a time."""
+    """Compute the scores from the counts, sorted by word; only one shard is in memory at a time."""
     totals: Counter[str] = Counter()
     for path in shards:
         words, times = Counts.read(path)
         sums = np.asarray(times.sum(axis=0)).ravel().tolist()
         totals.update(dict(zip(words, sums, strict=True)))
-    spoken = Language(language or detect_language(totals))
-    stems = [stem.encode() for stem in spoken.stems([*totals])]
+    detected = Language(language or detect_language(totals))
+    stems = [stem.encode() for stem in detected.stems([*totals])]
     known, stem_of = np.unique(np.array(stems, dtype=bytes), return_inverse=True)
     code_of = dict(zip(totals, stem_of.tolist(), strict=True))
-    # Stop words can be searched for, but do not make a text long.
-    stop = {stem.encode() for stem in spoken.stems(sorted(spoken.stop_words))}
+    # Stop words can be searched for, but do not count toward the length of a text.
+    stop = {stem.encode() for stem in detected.stems(sorted(detected.stop_words))}
     counts_as_length = np.array([stem not in stop for stem in known.tolist()], dtype=np.float32)
 
     def read(path: Path) -> csc_matrix:
         words, times = Counts.read(path)
         codes = np.array([code_of[word] for word in words], dtype=np.int32)[times.indices]
         counts = csr_matrix((times.data, codes, times.indptr), (times.shape[0], len(known)))
-        counts.sum_duplicates()  # words with one stem
+        counts.sum_duplicates()  # merge words with the same stem
         return counts.tocsc()
 
     having = np.zeros(len(known), dtype=np.int64)
@@ -220,5 +222,5 @@ def _build(shards: Sequence[Path], folder: Path, digest: str, language: str | No
             first += counts.shape[0]
         rows.flush()
         weights.flush()
-        facts = {"digest": digest, "version": VERSION, "language": spoken.name, "texts": first}
+        facts = {"digest": digest, "version": VERSION, "language": detected.name, "texts": first}
         write_json(temporary / FACTS, facts)
