@@ -156,7 +156,7 @@ def test_an_adaptation_shows_how_far_it_went(tiny_bert, tmp_path):
 
 
 def test_unfinished_runs_are_refused_and_those_of_one_name_told_apart(run, tiny_bert, tmp_path):
-    with pytest.raises(UserError, match="is no run folder"):
+    with pytest.raises(UserError, match="is not a run folder"):
         read_summary(tmp_path)
     half = finished_run(tmp_path / "half", tiny_bert)
     (half / "results.json").unlink()

@@ -42,7 +42,7 @@ SHUFFLED = random.Random(1).sample(TEXTS, len(TEXTS))
 @pytest.fixture(scope="module", autouse=True)
 def few_pairs_are_enough() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pairs_room, "FEWEST_PAIRS", 100)
+        patch.setattr(pairs_room, "MIN_PAIRS", 100)
         yield
 
 
@@ -125,14 +125,14 @@ def test_halves_of_lines_stand_in_where_text_has_no_order(
     assert read({"anchor": [0], "positive": [1]}) == {"anchor": ["a b"], "positive": ["c d"]}
     learn(SHUFFLED, SETTINGS, folder=tmp_path, quiet=True)
     said = capsys.readouterr().err
-    assert "600 lines are little text" in said
+    assert "600 lines are too little text" in said
     assert "contrasting the two halves of each line, 10 steps" in said
 
 
 def test_a_small_corpus_is_not_contrasted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(pairs_room, "FEWEST_PAIRS", 2_000)
+    monkeypatch.setattr(pairs_room, "MIN_PAIRS", 2_000)
     learn(TEXTS, SETTINGS, folder=tmp_path, quiet=True)
     assert "no contrast" in capsys.readouterr().err
     assert not (tmp_path / "contrast.safetensors").exists()

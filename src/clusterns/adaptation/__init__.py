@@ -1,5 +1,5 @@
-"""A map behind a good sentence encoder, fitted to a text without labels.
+"""Adapt a good sentence encoder to a text without labels, by a map applied to its embeddings.
 
-In: the settings of one purpose, a text and a base. Out: a run folder whose model lies between the base and
-the base with the map, where a label-free score on held-out text is best.
+The settings of one purpose, a text and a base come in. A run folder goes out, whose model is the interpolation between
+the base and the base with the map that has the best label-free score on held-out text.
 """

@@ -1,4 +1,4 @@
-"""Documents with their titles, or first sentences: what adapting for search learns from and is measured by."""
+"""Documents with their titles or first sentences, for fitting and evaluating adaptation for search."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from clusterns.vectors.nearest import Rows
 
 MIN_DOCUMENTS = 200
 NO_DOCUMENTS = (
-    "Adapting for search learns from documents with a title or several sentences, and nothing else is known to "
-    "help search without harm. Name what belongs together with --document, keep the model as it is, or adapt it "
-    "for topics."
+    "Adapting for search learns from documents with a title or several sentences; no other method is known to "
+    "help search without harm. Specify what belongs together with --document, keep the model as it is, or adapt "
+    "it for topics."
 )
 
 
 @dataclass(frozen=True)
 class Documents:
-    """The documents of a text that have a title and a body, or two sentences."""
+    """Documents that have a title and a body, or at least two sentences."""
 
     titles: list[str]
     """Titles, or first sentences."""
@@ -32,13 +32,13 @@ class Documents:
     """Rows of the sentences of each body."""
 
     @property
-    def whole(self) -> list[str]:
+    def complete(self) -> list[str]:
         """Each document with its title."""
         return [f"{title} {body}" for title, body in zip(self.titles, self.bodies, strict=True)]
 
 
 def gather(rows: Dataset, titles: Corpus | None) -> Documents:
-    """The documents of these rows, with titles from a corpus of their own or the first sentences in their place."""
+    """Collect the documents of these rows, with titles from a separate corpus, or else their first sentences."""
     numbers = documents_of(rows)
     if numbers is None:
         raise UserError(NO_DOCUMENTS)

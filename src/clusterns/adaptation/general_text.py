@@ -1,7 +1,7 @@
-"""General text: what an adapted model must go on to embed as before.
+"""General text, which an adapted model must embed as before.
 
-Without a file of it, random words of the tokenizer's own vocabulary stand in: they touch all of it, frequent
-words more often, whatever its languages.
+If the user gives no file, it is random words of the tokenizer's vocabulary: they cover all of it in any language,
+frequent words more often.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from transformers import PreTrainedTokenizerBase
 from clusterns.errors import UserError
 from clusterns.vectors.nearest import Vectors, nearest
 
-# Lines to learn from (more say no more about where general text lies), and to measure on.
+# Lines to fit on (more do not help), and to measure on.
 TRAINING_LINES, HELDOUT_LINES = 2000, 300
 GROUP = 4
-HELDOUT_SEED = 2**32  # one that no run can have
+HELDOUT_SEED = 2**32  # outside the range of run seeds
 # Lines as long as sentences.
 MIN_WORDS, MAX_WORDS = 4, 24
-# How vocabularies of byte pairs and of SentencePiece mark the start of a word.
+# Markers of the start of a word in byte-pair and SentencePiece vocabularies.
 WORD_STARTS = ("\u0120", "\u2581")
 # Zipf's law with an offset: the k-th word is drawn in proportion to 1 / (OFFSET + k).
 OFFSET = 10
@@ -33,13 +33,13 @@ OFFSET = 10
 
 @dataclass(frozen=True)
 class GeneralText:
-    """Lines that a map is fitted to keep in place, and others to measure whether it does."""
+    """Lines whose embeddings a map is fitted to preserve, and held-out lines to measure that it does."""
 
     training: list[str]
     heldout: list[str]
     english: Mapping[str, list[str]]
-    """Held-out English sentences of several kinds, :data:`GROUP` at a time about the same thing. Empty beside the
-    user's own general text."""
+    """Held-out English sentences of several genres, in groups of :data:`GROUP` about the same thing. Empty if the user
+    gives general text."""
 
     @property
     def measured(self) -> list[str]:
@@ -50,8 +50,8 @@ class GeneralText:
         """Compare (n, d) unit embeddings of :attr:`measured` with the base's.
 
         Returns:
-            The agreement, the lower one of both sources; and the drift, the highest one of all kinds of
-            English.
+            The agreement (the minimum of both sources) and the drift (the maximum over all genres of
+            English).
         """
         cut = len(self.heldout)
         kept = agreement(vectors[:cut], base[:cut])
@@ -65,12 +65,12 @@ class GeneralText:
 
 
 def general_text(file: str, tokenizer: PreTrainedTokenizerBase, seed: int) -> GeneralText:
-    """Lines to learn from, and others to measure on, which are the same for every seed.
+    """General text to fit on and to measure on; the latter is the same for every seed.
 
     Args:
         file: the user's general text; empty for random words and the package's English sentences.
         tokenizer: the tokenizer of the base.
-        seed: random seed of the lines to learn from.
+        seed: random seed of the lines to fit on.
     """
     if not file:
         return GeneralText(
@@ -91,7 +91,7 @@ def general_text(file: str, tokenizer: PreTrainedTokenizerBase, seed: int) -> Ge
 
 
 def english_sentences() -> dict[str, list[str]]:
-    """General English of several kinds: groups of a sentence, a paraphrase, a variation and something related."""
+    """General English of several genres: groups of a sentence, a paraphrase, a variation and something related."""
     kinds: dict[str, list[str]] = {}
     text = (files("clusterns.adaptation") / "general_english.txt").read_text("utf-8")
     for line in text.splitlines():
@@ -124,11 +124,11 @@ def agreement(vectors: Vectors, base: Vectors) -> float:
 
 
 def random_lines(tokenizer: PreTrainedTokenizerBase, count: int, seed: int) -> list[str]:
-    """``count`` lines of random words; the same for the same seed."""
+    """Generate ``count`` lines of random words; the same seed gives the same lines."""
     words = vocabulary_words(tokenizer)
     if len(words) < MAX_WORDS:
         raise UserError(
-            "the base's vocabulary has too few words to draw general text from: name a file with --general."
+            "the base's vocabulary has too few words to draw general text from: pass a file with --general."
         )
     weights = 1 / (OFFSET + np.arange(len(words)))
     random = np.random.default_rng(seed)
@@ -148,6 +148,6 @@ def vocabulary_words(tokenizer: PreTrainedTokenizerBase) -> Sequence[str]:
     # Letters of any script and their marks.
     words = list(dict.fromkeys(w for w in found if w and all(category(c)[0] in "LM" for c in w)))
     longer = [word for word in words if len(word) > 1]
-    # If most have one letter, as in a vocabulary of Chinese, these are words too; elsewhere they are an
-    # alphabet, which comes first.
+    # If most have one letter, as in a Chinese vocabulary, single letters are words too; in others, they are
+    # the alphabet at its start.
     return words if len(words) > 2 * len(longer) else longer

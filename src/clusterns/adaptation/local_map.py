@@ -1,4 +1,4 @@
-"""A map behind an encoder that acts only near a text: fitted exactly, saved as built-in layers."""
+"""A map of embeddings that acts only near a text: fitted exactly, saved as built-in layers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from clusterns.adaptation.settings import AdaptSettings
 from clusterns.encoder.load import with_modules
 from clusterns.vectors.nearest import Vectors
 
-# Rows whose activations are held in memory at once.
+# Rows whose activations are in memory at once.
 BLOCK = 4096
 
 
@@ -22,7 +22,7 @@ BLOCK = 4096
 class LocalMap:
     """``x + relu(x landmarks^T - threshold) changes``, for unit vectors x.
 
-    A vector whose cosine with every landmark is below the threshold does not move at all.
+    A vector whose cosine with every landmark is below the threshold does not move.
     """
 
     landmarks: Vectors

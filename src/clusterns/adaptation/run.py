@@ -1,4 +1,4 @@
-"""``clusterns adapt`` as one straight line: embed each text once, fit a map, choose how far to go, save."""
+"""``clusterns adapt``: embed each text once, fit a map, choose the interpolation weight, and save the model."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def run(
     """Adapt a base to a text and fill the run folder.
 
     Args:
-        settings: what :func:`clusterns.adaptation.settings.load_settings` gives.
-        reading: how the text is read, the arguments of ``prepare_corpus``.
+        settings: the settings, from :func:`clusterns.adaptation.settings.load_settings`.
+        reading: how to read the text; arguments of ``prepare_corpus``.
         folder: the run folder.
-        resume: the folder holds a run that was stopped: do it again, if everything is the same.
-        quiet: no progress bars.
+        resume: whether to repeat an interrupted run in the folder, if its settings and text are the same.
+        quiet: whether to hide progress bars.
     """
     if folder.is_finished:
         log(f"The run in {folder.path} is finished: its model is {folder.model}.")
@@ -80,7 +80,7 @@ def _run(
         if read_settings(folder.recipe_file) != settings:
             raise UserError(
                 f"--resume: the settings differ from those of the run in {folder.path}. Resume with the same "
-                "settings, or name another folder."
+                "settings, or choose another folder."
             )
         folder.check_source(text.about["fingerprint"], settings.base)
 
@@ -88,23 +88,23 @@ def _run(
     general = general_text(settings.general, tokenizer_of(model), settings.seed)
     parts = [
         text.sentences,
-        text.documents.whole,
+        text.documents.complete,
         text.documents.titles,
         general.training if settings.general_weight else [],
         [*text.held_out.everything, *general.measured],
     ]
-    # A model that truncates its embeddings is mapped whole: each number has its own column.
+    # Map the full embeddings of a model that truncates them.
     with model.truncate_embeddings(None):
         embed = Embedder(model, settings.batch_size, progress=not quiet)
         vectors = unit(embed(list(chain(*parts))))
     ends = np.cumsum([len(part) for part in parts[:-1]])
-    sentences, wholes, titles, g, v = np.split(vectors, ends)
+    sentences, documents, titles, g, v = np.split(vectors, ends)
 
-    x = np.concatenate([sentences, wholes])
+    x = np.concatenate([sentences, documents])
     if isinstance(settings, TopicSettings):
         t = smooth(x, settings, progress=not quiet)
     else:
-        bodies = wholes
+        bodies = documents
         if settings.title is None:
             bodies = unit(np.stack([sentences[rows].mean(0) for rows in text.documents.members]))
         shrinkage = settings.shrinkage or (0.3 if settings.title is None else 0.1)
@@ -140,7 +140,7 @@ def _run(
             "interval": list(gain_interval(after, before)),
         },
     )
-    # Only now: whatever is refused above leaves nothing behind.
+    # Only now, so that an error above leaves no files.
     if not resume:
         folder.create(settings, text.about)
     folder.note(date=record["date"], metric=result.metric, base_score=result.base_score)
@@ -170,7 +170,7 @@ class Text:
     sentences: list[str]
     """Sentences to learn from."""
     documents: Documents
-    """The documents that these are from; none for topics."""
+    """Documents that the sentences are from; none for topics."""
     held_out: HeldOut
     about: dict[str, Any]
     """Facts for the record."""

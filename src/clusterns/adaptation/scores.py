@@ -1,4 +1,4 @@
-"""How good an adapted model is, by its embeddings of held-out text, and which interpolation weight to take."""
+"""Score an adapted model on held-out text, and choose the interpolation weight."""
 
 from __future__ import annotations
 
@@ -25,33 +25,33 @@ EXPLAINED = {
     "topics": "nearest neighbors that both halves of a held-out sentence share",
     "search": "MRR of held-out documents for their titles or first sentences",
 }
-# Texts whose pairwise similarities tell how much of the base is left.
+# Texts whose pairwise similarities measure the agreement with the base.
 MAX_AGREEMENT_TEXTS = 300
-# Nearest neighbors that the halves of a sentence may share: one for this many texts, within bounds. In less
-# text, there are fewer sentences of a topic.
+# Nearest neighbors to compare between the halves of a sentence: one per this many texts, within bounds. Smaller
+# texts have fewer sentences per topic.
 TEXTS_PER_NEIGHBOR, MIN_NEIGHBORS, MAX_NEIGHBORS = 50, 3, 10
 MIN_SAMPLES = 20
 # This share of the held-out queries chooses the weight; the others measure the choice.
 CHOOSING = 2 / 3
 RESAMPLES = 2000
-# A step is probably better if this interval of its gain lies above 0, and clearly better by the wider one.
+# A step is probably better if this interval of its gain is above 0, and clearly better by the wider one.
 STEP, CONFIDENCE = 0.6, 0.9
 
 
 class Score(NamedTuple):
-    """What a model scores on held-out text. The queries that measure the choice of a weight had no part in it."""
+    """The score of a model on held-out text. Separate queries choose the weight and measure the choice."""
 
     choosing: Samples
-    """The score of each query that chooses."""
+    """The score of each query that chooses the weight."""
     measuring: Samples
-    """The score of each other query."""
+    """The score of each query that measures the choice."""
     measured: dict[str, float]
-    """The mean of the former and the agreement with the base, as they are recorded."""
+    """The mean of ``choosing`` and the agreement with the base, as recorded."""
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Text that nothing is learned from.
+    """Text that is not used for fitting.
 
     For topics, sentences and their two halves, which should have the same neighbors among the sentences. For
     search, documents and their titles or first sentences, which should find them.
@@ -60,7 +60,7 @@ class HeldOut:
     texts: list[str]
     """Sentences, or the rest of each document."""
     queries: list[str]
-    """First halves and then second halves of sentences; or the title of each document."""
+    """First halves, then second halves of sentences; or the title of each document."""
     rows: Rows | None = None
     """(m,) the sentence of each half; None for search."""
 
@@ -78,8 +78,8 @@ class HeldOut:
         return [*self.texts, *self.queries]
 
     def score(self, vectors: Vectors, base: Vectors, general: GeneralText) -> Score:
-        """Score (n, d) embeddings, of any length, of :attr:`everything` and then of the general text to measure
-        on, against those of the base."""
+        """Score (n, d) embeddings, of any length, of :attr:`everything` followed by the measured general
+        text, against those of the base."""
         ends = np.cumsum([len(self.texts), len(self.queries)])
         texts, queries, lines = np.split(unit(vectors), ends)
         base_texts, _, base_lines = np.split(unit(base), ends)
@@ -107,16 +107,16 @@ def halves(texts: Sequence[str]) -> HeldOut:
 
 
 def common_neighbors(vectors: Vectors, firsts: Vectors, seconds: Vectors, rows: Rows) -> Samples:
-    """The share of the texts nearest to the first half of a text that are also nearest to its second half.
+    """The share of the nearest neighbors of the first half of a text that are also neighbors of its second half.
 
-    Both halves are about the same topic and have little else in common. If all vectors are alike, they share
-    their neighbors too, so this only says something for a model that agrees with its base.
+    Both halves have the same topic and little else in common. Halves also share neighbors if all vectors are
+    alike, so this is only meaningful for a model that agrees with its base.
 
     Args:
         vectors: (n, d) unit vectors of texts.
         firsts: (m, d) unit vectors of first halves.
         seconds: (m, d) unit vectors of their second halves.
-        rows: (m,) text that the halves are from, which is not one of their neighbors.
+        rows: (m,) text that the halves are from, which does not count as a neighbor.
 
     Returns:
         (m,) shares.
@@ -129,7 +129,7 @@ def common_neighbors(vectors: Vectors, firsts: Vectors, seconds: Vectors, rows: 
 
 
 def gain_interval(after: Samples, before: Samples, level: float = 0.95) -> tuple[float, float]:
-    """The interval of the mean difference, by a paired bootstrap."""
+    """The confidence interval of the mean difference, by a paired bootstrap."""
     gaps = after - before
     draws = np.random.default_rng(0).integers(0, len(gaps), (RESAMPLES, len(gaps)))
     tail = 50 * (1 - level)
@@ -138,23 +138,23 @@ def gain_interval(after: Samples, before: Samples, level: float = 0.95) -> tuple
 
 
 def refusal(settings: AdaptSettings, found: Mapping[str, float]) -> str:
-    """Why a weight is not allowed; empty if it is."""
+    """The reason why a weight is not allowed; empty if it is."""
     # Written so that NaN is refused.
     if not found[KEPT_GENERAL] >= settings.min_agreement_general:
-        least = f"min_agreement_general = {settings.min_agreement_general:g}"
-        return f"general text: agreement {found[KEPT_GENERAL]:.3f}, {least}"
+        limit = f"min_agreement_general = {settings.min_agreement_general:g}"
+        return f"general text: agreement {found[KEPT_GENERAL]:.3f}, {limit}"
     if not found.get(DRIFT, 0) <= settings.max_drift:
         return f"general text: drift {found[DRIFT]:.3f}, max_drift = {settings.max_drift:g}"
     if not found[KEPT] >= settings.min_agreement_domain:
-        least = f"min_agreement_domain = {settings.min_agreement_domain:g}"
-        return f"your text: agreement {found[KEPT]:.3f}, {least}"
+        limit = f"min_agreement_domain = {settings.min_agreement_domain:g}"
+        return f"your text: agreement {found[KEPT]:.3f}, {limit}"
     return ""
 
 
 def choose(samples: Mapping[float, Samples], refused: Mapping[float, str]) -> float:
-    """Climb from the base, weight 0, to each larger allowed weight that is probably better, by a bootstrap.
+    """Choose the weight: climb from the base, weight 0, to each larger allowed weight that is probably better.
 
-    Of these, the largest that is clearly better than the base is taken.
+    Return the largest of these that is clearly better than the base. Both tests use a bootstrap.
     """
     climbed = [0.0]
     for weight in sorted(set(samples) - set(refused) - {0.0}):
@@ -170,7 +170,7 @@ def table(
     refused: Mapping[float, str],
     chosen: float,
 ) -> str:
-    """What each weight gains and costs, one line each."""
+    """A table of the gain and the cost of each weight."""
     score = METRICS[purpose].replace("_", " ")
     lines = [f"weight   {score:>16}   agreement, your text   agreement, general text"]
     for weight, found in sorted(measured.items()):
@@ -185,7 +185,7 @@ def table(
 
 
 def summarize(facts: Mapping[str, Any]) -> str:
-    """What came of an adaptation, in a few sentences."""
+    """Summarize an adaptation in a few sentences."""
     weight, purpose = facts["share"], facts["purpose"]
     if weight == 0:
         return (
@@ -197,6 +197,6 @@ def summarize(facts: Mapping[str, Any]) -> str:
     return (
         f"Adapted for {purpose} with interpolation weight {weight:g}. Similarities agree with the base's to "
         f"{found[KEPT]:.3f} on your text and to {found[KEPT_GENERAL]:.3f} on general text. On held-out text that "
-        f"chose nothing, the {EXPLAINED[purpose]} went from {facts['before']:.3f} to "
+        f"did not choose the weight, the {EXPLAINED[purpose]} went from {facts['before']:.3f} to "
         f"{facts['after']:.3f}, {verdict} (95 % interval of the gain {low:+.3f} to {high:+.3f})."
     )

@@ -1,4 +1,4 @@
-"""The settings of an adaptation, one class for each purpose; loads nothing heavy."""
+"""The settings of an adaptation, one class for each purpose, without heavy imports."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ Purpose = Literal["topics", "search"]
 
 
 class AdaptSettings(Settings):
-    """What both purposes share: the map, and how far the model may move."""
+    """Settings of both purposes: the map, and how far the model may move."""
 
     base: str
     """Sentence encoder to adapt."""
     general: str = ""
-    """File of general text whose embeddings should stay put, one sentence per line. Empty: random words of the
+    """File of general text whose embeddings should not change, one sentence per line. Empty: random words of the
     base's vocabulary."""
     seed: int = Field(42, ge=0, lt=2**32)
     """Random seed."""
     max_sentences: int | None = Field(20_000, ge=2)
     """Maximum number of sentences to learn from, a random sample. Empty: all."""
     heldout: int = Field(2000, ge=2)
-    """Maximum number of held-out sentences, which choose the interpolation weight and measure the choice."""
+    """Maximum number of held-out sentences, used to choose the interpolation weight and to measure the choice."""
     heldout_fraction: float = Field(0.2, gt=0, lt=1)
     """Maximum fraction of the text to hold out."""
     batch_size: int = Field(64, ge=1)
@@ -58,7 +58,7 @@ class AdaptSettings(Settings):
 
 
 class TopicSettings(AdaptSettings):
-    """For topics: each sentence moves toward its nearest neighbors and its centroid."""
+    """Settings for topics: each sentence moves toward its nearest neighbors and its centroid."""
 
     purpose: Literal["topics"] = "topics"
     """What the model is for."""
@@ -75,14 +75,14 @@ class TopicSettings(AdaptSettings):
 
 
 class SearchSettings(AdaptSettings):
-    """For search: directions in which a title differs from its document count less."""
+    """Settings for search: directions in which titles differ from their documents get less weight."""
 
     purpose: Literal["search"] = "search"
     """What the model is for."""
     ridge: float = Field(1e-3, gt=0)
     """Ridge penalty of the fit."""
     title: str | None = None
-    """Column of the titles in tables. Empty: the first sentence of a document stands in for its title."""
+    """Column of the titles in tables. Empty: the first sentence of a document serves as its title."""
     shrinkage: float | None = Field(None, gt=0)
     """Shrinkage of the whitening toward the identity; 1 is the mean variance. Empty: 0.1 with titles, 0.3 without."""
 
@@ -92,7 +92,7 @@ KINDS: dict[Purpose, type[AnySettings]] = {"topics": TopicSettings, "search": Se
 
 
 def documented_fields() -> list[tuple[str, FieldInfo, str]]:
-    """Every setting with the command that it belongs to; settings with the same default for both come once."""
+    """Every setting with its command; settings with the same default for both purposes are listed once."""
     rows = []
     for purpose, kind in KINDS.items():
         for key, field in kind.model_fields.items():
@@ -120,7 +120,7 @@ def read_settings(file: Path) -> AnySettings | None:
 
 
 def search_advice(model: str, by: str) -> str | None:
-    """What to know before a search with an adapted model, which is a run folder or the model folder inside."""
+    """Advice for searching with an adapted model, given by its run folder or the model folder inside."""
     run, inside = Path(model), Path(model).parent
     settings = read_settings(run / "recipe.yaml") or read_settings(inside / "recipe.yaml")
     if settings is None:

@@ -1,4 +1,4 @@
-"""Where the embeddings of a text should go: toward their topics, or to where titles find their documents."""
+"""Target embeddings of a text: closer to their topics, or closer between titles and documents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 from clusterns.adaptation.settings import TopicSettings
 from clusterns.vectors.nearest import Vectors, all_nearest, unit
 
-# A cluster of fewer texts than this on average says little about topics.
+# Smaller clusters, on average, say little about topics.
 TEXTS_PER_CLUSTER = 4
 BLOCK = 4096
 
@@ -26,7 +26,7 @@ def smooth(vectors: Vectors, settings: TopicSettings, progress: bool = False) ->
         weights = np.maximum(scores, 0) ** settings.similarity_power
         total = weights.sum(1, keepdims=True)
         weights = np.divide(weights, total, out=np.zeros_like(weights), where=total > 0)
-        # In blocks: k vectors for each of a few rows at once.
+        # In blocks, since each row needs k vectors.
         means = [
             np.einsum("nk,nkd->nd", weights[part], own[rows[part]])
             for part in np.array_split(np.arange(len(own)), len(own) // BLOCK + 1)
@@ -47,18 +47,18 @@ def within_document_whitening(
     """Map (n, d) vectors so that titles come closer to their documents; returns unit vectors.
 
     With S the mean of ``(u - v) (u - v)^T`` over the titles u and the documents v, scaled to a mean variance of
-    1, x becomes ``(S + shrinkage)^(-1/2) x``: a direction in which a title often differs from its document says
-    little about which document it belongs to.
+    1, x becomes ``(S + shrinkage)^(-1/2) x``: a direction in which titles often differ from their documents
+    says little about which document a title belongs to.
 
     Args:
         vectors: (n, d).
         titles: (m, d) vectors of titles or first sentences.
         bodies: (m, d) vectors of their documents.
-        shrinkage: toward the identity; the larger, the less changes.
+        shrinkage: shrinkage toward the identity; larger values change less.
     """
     differences = (titles - bodies).astype(np.float64)
     covariance = differences.T @ differences
-    # Without any difference, every direction keeps its weight.
+    # If titles and documents are identical, every direction keeps its weight.
     covariance *= len(covariance) / (np.trace(covariance) or 1)
     variances, directions = np.linalg.eigh(covariance)
     # Rounding may put a variance slightly below 0.

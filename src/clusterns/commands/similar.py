@@ -101,11 +101,11 @@ class SimilarRequest(CorpusOptions):
     def _copies_rows(self, output: Path) -> bool:
         """Whether rows are copied as they are, rather than their text alone; refuse other files."""
         from clusterns.explorer.corpus import is_encoded
-        from clusterns.explorer.deduplicate import same_kind
+        from clusterns.explorer.deduplicate import same_format
 
         corpus = as_list(self.corpus)
         by_rows = corpus and self.unit == "row" and not is_encoded(corpus)
-        if by_rows and same_kind(corpus, output):
+        if by_rows and same_format(corpus, output):
             return True
         if output.suffix.lower() != ".txt":
             raise UserError(

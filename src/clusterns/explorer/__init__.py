@@ -1,4 +1,4 @@
-"""Exploring text with a model: near-duplicates, topics, and the explorer in the browser.
+"""Near-duplicates, topics, and the explorer in the browser.
 
-In: a model and a corpus. Out: embedded sentences with their neighbors, tables, and a local web page.
+A model and a corpus come in; embedded sentences with their neighbors, tables, and a local web page go out.
 """

@@ -1,6 +1,6 @@
-"""A corpus seen through one model: its distinct sentences, their embeddings and neighbors.
+"""A corpus under one model: its distinct sentences, their embeddings and neighbors.
 
-Nothing heavy is imported before it is needed, so that a wrong argument is refused at once.
+Heavy imports are lazy, so that invalid arguments are rejected at once.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from clusterns.vectors.nearest import Rows, Vectors
     from clusterns.vectors.ranking import Hit
 
-BASE = "base"  # stands for the model that a run started from
+BASE = "base"  # the model that a run started from
 INDEX = "index"  # in a run folder
 CACHE = "explore"  # in the folder of an index
 NEAREST_FILE = "nearest.npy"
-NEIGHBORS = 15  # per sentence: what maps and near-duplicates are made of
+NEIGHBORS = 15  # per sentence, for maps and near-duplicates
 BATCH_SIZE = 64
 # NumPy reads the header of a file with Python's parser, which is not thread-safe in Python 3.11.
 _header_lock = threading.Lock()
@@ -48,10 +48,10 @@ class EmbeddedCorpus:
     """Sentences and their embeddings from one model.
 
     Args:
-        name: what to call the model.
+        name: display name of the model.
         model: embeds queries.
         index: the sentences and their embeddings.
-        rows: where the sentences come from; without it, each is a row of its own.
+        rows: the rows that the sentences are from. None: each sentence is one row.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class EmbeddedCorpus:
     ) -> None:
         self.name, self.model, self.index = name, model, index
         self._rows = rows
-        self._encoding = threading.Lock()  # threads that encode at once only slow each other down
+        self._encoding = threading.Lock()  # concurrent encoding is slower
 
     def __len__(self) -> int:
         return len(self.index)
@@ -76,7 +76,7 @@ class EmbeddedCorpus:
 
     @property
     def folder(self) -> Path:
-        """Folder for everything that is computed from these embeddings."""
+        """Cache folder for results computed from these embeddings."""
         return self.index.folder / CACHE / self.digest[:12]
 
     @cached_property
@@ -86,12 +86,12 @@ class EmbeddedCorpus:
 
     @cached_property
     def rows(self) -> Texts:
-        """The sentences with the rows they come from."""
+        """The sentences with the rows that they are from."""
         return self._rows or Texts.of_index(self.index)
 
     @cached_property
     def neighbors(self) -> tuple[Vectors, Rows]:
-        """(n, k) cosines and rows of the nearest other sentences; computed once and stored."""
+        """(n, k) cosines and rows of the nearest other sentences; cached on disk."""
 
         def make() -> NDArray[Any]:
             cosines, rows = self.index.neighbors(min(NEIGHBORS, len(self) - 1))
@@ -109,7 +109,7 @@ class EmbeddedCorpus:
         by: By = "both",
         chosen: NDArray[np.bool_] | None = None,
     ) -> list[list[Hit]]:
-        """The sentences that each query finds; ``chosen`` marks those to search. None: all."""
+        """Search for each query; ``chosen`` is a mask of the sentences to search. None: all."""
         with self._encoding:
             return self.index.search_many(self.model, queries, top, by=by, where=chosen)
 
@@ -123,11 +123,11 @@ def check_corpus(
     pooling: str | None = None,
     new_text: Sequence[str] = (),
 ) -> None:
-    """Refuse what cannot be opened, before anything heavy is imported.
+    """Validate the arguments before heavy imports.
 
     Args:
         model: name or path of the model.
-        corpus: what to open; empty for the corpus of a run.
+        corpus: the corpus to open; empty for the corpus of a run.
         pooling: pooling of the model.
         new_text: more text that will be read.
     """
@@ -138,7 +138,7 @@ def check_corpus(
     run = RunFolder(Path(model))
     if not corpus and not run.is_finished:
         raise UserError(
-            f"there is no finished run in {model} whose corpus could be used. Name a corpus."
+            f"there is no finished run in {model} whose corpus could be used. Specify a corpus."
         )
     if not corpus and not (run.path / INDEX / COMPLETE).is_file():
         _reading(run)
@@ -146,7 +146,7 @@ def check_corpus(
 
 
 def loading_of(model: str, corpus: Sequence[str], loading: Loading) -> Loading:
-    """How to open the model: by default as it was when the corpus was encoded, if it was."""
+    """How to load the model: by default, as it was loaded to encode the corpus, if it was encoded."""
     folder = Path(corpus[0]) if is_encoded(corpus) else Path(model) / INDEX
     encoded = not corpus or is_encoded(corpus)
     if loading == Loading() and encoded and (folder / COMPLETE).is_file():
@@ -168,13 +168,13 @@ def open_corpus(
     batch_size: int = BATCH_SIZE,
     needs_text: bool = True,
 ) -> EmbeddedCorpus:
-    """Embed a corpus with a model. All commands share the embeddings of a text, which are stored.
+    """Embed a corpus with a model. Embeddings are cached and shared by all commands.
 
     Args:
         model: name or path of the model.
         corpus: files, folders or Hub datasets, or one folder that `clusterns encode` wrote; empty
             for the corpus of a run.
-        loading: how to open the model.
+        loading: how to load the model.
         column: column of the text in tables.
         id_column: column of the ids in tables.
         unit: what gets an embedding.
@@ -232,9 +232,9 @@ def cached_index(
     batch_size: int = BATCH_SIZE,
     folder: Path | None = None,
 ) -> Index:
-    """The index of texts with a model, in ``folder`` or else in the cache; built if it is not there.
+    """The index of texts under a model, in ``folder`` or else in the cache; built if it does not exist.
 
-    ``loading`` says how the model was opened.
+    ``loading`` describes how the model was loaded.
     """
     from clusterns.data.in_memory import InMemorySource
     from clusterns.vectors.fingerprint import fingerprint
@@ -244,8 +244,8 @@ def cached_index(
     folder = folder or cache / f"{mark}-{InMemorySource.of(texts).identity()[:16]}"
     reuse: list[Path] = []
     if not (folder / COMPLETE).is_file():
-        log(f"Embedding {len(texts):,} sentences with {name}; this is done once.")
-        # Of an edited text, only new sentences are encoded.
+        log(f"Embedding {len(texts):,} sentences with {name}; this happens only once.")
+        # If the text was edited, encode only new sentences.
         reuse = [*cache.glob(f"{mark}-*/")]
     return Index.build(
         folder, model, texts, model_name=name, loading=loading, batch_size=batch_size, reuse=reuse
@@ -265,7 +265,7 @@ def _run_index(run: Path, model: SentenceTransformer, loading: Loading, batch_si
 
 
 def _reading(run: RunFolder) -> Any:
-    """How the corpus of a run was read."""
+    """The reading arguments of the corpus of a run."""
     reading = run.record["corpus"].get("reading")
     if reading is None:
         raise UserError(
@@ -295,12 +295,12 @@ def load_base_of(run: Path) -> tuple[SentenceTransformer, str]:
 
 
 def short_name(name: str) -> str:
-    """The last part of a path: what to call a model or a file on a page."""
+    """The last part of a path: the display name of a model or a file."""
     path = Path(name)
     return path.parent.name if path.name == "model" and path.parent.name else path.name or name
 
 
-# ---- arrays that take long to compute, stored beside the index they were computed from
+# ---- arrays that are slow to compute, cached next to their index
 
 
 def cached_array(path: Path, make: Callable[[], NDArray[Any]]) -> Any:
@@ -320,6 +320,6 @@ def load_array(path: Path) -> Any:
 
 
 def save_array(path: Path, array: NDArray[Any]) -> None:
-    """Write an array, whole or not at all."""
+    """Write an array atomically."""
     with atomic_file(path) as temporary, temporary.open("wb") as file:
         np.save(file, array, allow_pickle=False)

@@ -1,4 +1,4 @@
-"""A corpus without some of its rows, as it was written: with all columns, ids and quotation marks."""
+"""Write a corpus without some of its rows, preserving all columns, ids and quotation marks."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from clusterns.data.tables import open_table
 from clusterns.errors import UserError
 from clusterns.files import atomic_file
 
-LINES = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson")  # kinds of files whose rows are lines
+LINES = (".txt", ".csv", ".tsv", ".jsonl", ".ndjson")  # formats whose rows are lines
 PARQUET = ".parquet"
 
 
-def same_kind(corpus: Sequence[str], output: Path) -> bool:
-    """Whether all of a corpus is files of one kind that ``output`` can hold with all columns."""
+def same_format(corpus: Sequence[str], output: Path) -> bool:
+    """Whether the corpus consists of files in one format, the format of ``output``, that can be rewritten in full."""
     sources = find_sources(corpus)
-    kinds = {file_format(one.path) if isinstance(one, FileSource) else "" for one in sources}
-    return kinds == {output.suffix.lower()} and kinds <= {*LINES, PARQUET}
+    formats = {file_format(one.path) if isinstance(one, FileSource) else "" for one in sources}
+    return formats == {output.suffix.lower()} and formats <= {*LINES, PARQUET}
 
 
 def write_without(
     corpus: Sequence[str], columns: Columns, removed: Collection[int], output: Path
 ) -> None:
-    """Write the rows of files of one kind to a file, except those with these numbers, from 1 over all files."""
+    """Write the rows of files of one format to a file, except rows with these numbers, from 1 over all files."""
     paths = [source.path for source in find_sources(corpus) if isinstance(source, FileSource)]
     with atomic_file(output) as temporary:
         if output.suffix.lower() == PARQUET:

@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from clusterns.vectors.nearest import Rows, Vectors
 
 THRESHOLDS = (0.995, 0.99, 0.98, 0.95, 0.925, 0.9, 0.85, 0.8, 0.75, 0.7)
-LARGE_GROUP = 100  # sentences in one group, and a tenth of all: the threshold is too low
+LARGE_GROUP = (
+    100  # a group of this many sentences, and a tenth of all, means that the threshold is too low
+)
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of sentences, the most similar first.
+    """Pairs of sentences, most similar first.
 
     Attributes:
         first, second: (m,) rows, ``first < second``.
@@ -44,7 +46,7 @@ class Pairs:
         return Pairs(self.first[chosen], self.second[chosen], self.cosines[chosen], self.count)
 
     def groups(self) -> NDArray[np.int64]:
-        """(n,) the group of each sentence: the first row that pairs connect it with, or itself."""
+        """(n,) the group of each sentence: the first row that pairs connect it to, or itself."""
         from scipy.sparse import csr_matrix
         from scipy.sparse.csgraph import connected_components
 
@@ -59,8 +61,8 @@ class Pairs:
     def kept(self) -> NDArray[np.bool_]:
         """(n,) whether a sentence is kept.
 
-        A sentence is removed only if it pairs with an earlier one that is kept. That a chain of
-        others connects them is not enough.
+        A sentence is removed only if it pairs with an earlier one that is kept. A connection through
+        other sentences is not enough.
         """
         kept = np.zeros(self.count, dtype=bool)
         undecided = np.ones(self.count, dtype=bool)
@@ -68,7 +70,7 @@ class Pairs:
         while len(first):
             later = np.zeros(self.count, dtype=bool)
             later[second] = True
-            now = undecided & ~later  # no earlier sentence is left that it could duplicate
+            now = undecided & ~later  # has no undecided earlier duplicate
             kept |= now
             undecided &= ~now
             undecided[second[kept[first]]] = False
@@ -79,13 +81,13 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Level:
-    """What a threshold would give."""
+    """The effect of a threshold."""
 
     threshold: float
     pairs: int
     groups: int
     removed: int
-    """Sentences that would be removed, because they pair with an earlier one that is kept."""
+    """Sentences that would be removed: they pair with an earlier one that is kept."""
     largest: int
     """Sentences in the largest group."""
 
@@ -97,7 +99,7 @@ class Duplicates:
     Attributes:
         rows: the rows.
         threshold: minimum cosine.
-        candidates: pairs of rows at the lowest threshold looked at.
+        candidates: pairs of rows at the lowest threshold considered.
     """
 
     rows: Texts
@@ -111,7 +113,7 @@ class Duplicates:
 
     @cached_property
     def groups(self) -> list[NDArray[np.int64]]:
-        """The groups that pairs connect, the largest first."""
+        """The groups that pairs connect, largest first."""
         return group_rows(self.pairs.groups())
 
     @cached_property
@@ -121,7 +123,7 @@ class Duplicates:
 
     @cached_property
     def levels(self) -> list[Level]:
-        """What other thresholds would give."""
+        """The effect of other thresholds."""
         return levels(self.candidates, (*THRESHOLDS, self.threshold))
 
     def text(self, row: int | np.integer) -> str:
@@ -129,13 +131,13 @@ class Duplicates:
         return self.rows.distinct[self.rows.of[row]]
 
 
-def find_pairs(cosines: Vectors, rows: Rows, least: float = -1.0) -> Pairs:
-    """The pairs with a cosine of at least ``least`` in a table of (n, k) neighbors; -1 is none.
+def find_pairs(cosines: Vectors, rows: Rows, min_cosine: float = -1.0) -> Pairs:
+    """The pairs with a cosine of at least ``min_cosine`` in a table of (n, k) neighbors; row -1 means none.
 
-    It is enough if one of the two is among the neighbors of the other.
+    One of the two has to be among the neighbors of the other.
     """
     count = len(rows)
-    here, at = np.nonzero((rows >= 0) & (cosines >= least))
+    here, at = np.nonzero((rows >= 0) & (cosines >= min_cosine))
     there, cosine = np.asarray(rows)[here, at].astype(np.int64), np.asarray(cosines)[here, at]
     first, second = np.minimum(here, there), np.maximum(here, there)
     _, once = np.unique(first * count + second, return_index=True)
@@ -158,13 +160,13 @@ def with_same_words(pairs: Pairs, texts: Sequence[str]) -> Pairs:
 
 
 def line_pairs(pairs: Pairs, rows: Sequence[int] | NDArray[np.int64]) -> Pairs:
-    """Pairs of distinct texts as pairs of rows; lines with the same text are pairs of cosine 1.
+    """Convert pairs of distinct texts to pairs of lines; lines with the same text pair with cosine 1.
 
-    Each line pairs with the first line of its text, and first lines with each other, which connects
-    them all.
+    Each line pairs with the first line of its text, and first lines pair with each other, so that all are
+    connected.
 
     Args:
-        pairs: of distinct texts.
+        pairs: pairs of distinct texts.
         rows: the text of each line.
     """
     of = np.asarray(rows, dtype=np.int64)
@@ -178,7 +180,7 @@ def line_pairs(pairs: Pairs, rows: Sequence[int] | NDArray[np.int64]) -> Pairs:
 
 
 def levels(pairs: Pairs, thresholds: Sequence[float]) -> list[Level]:
-    """What each threshold would give, from the highest one on."""
+    """Compute the effect of each threshold, highest first."""
     found = []
     for threshold in sorted(set(thresholds), reverse=True):
         chosen = pairs.above(threshold)
@@ -196,7 +198,7 @@ def levels(pairs: Pairs, thresholds: Sequence[float]) -> list[Level]:
 
 
 def group_rows(groups: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """The rows of each group of at least two, the largest group first."""
+    """The rows of each group of at least two, largest first."""
     order = np.argsort(groups, kind="stable")
     _, starts = np.unique(groups[order], return_index=True)
     found = [rows for rows in np.split(order, starts[1:]) if len(rows) > 1]

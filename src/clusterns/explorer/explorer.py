@@ -1,4 +1,4 @@
-"""Everything the page can ask for: sentences, neighbors, topics, and what changed."""
+"""The data that the page requests: sentences, neighbors, topics, and changes."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from clusterns.vectors.settings import By
 if TYPE_CHECKING:
     from clusterns.vectors.ranking import Hit
 
-PREVIEW_LENGTH, FULL_LENGTH = 400, 20_000  # characters in a list, and where a sentence is opened
+PREVIEW_LENGTH, FULL_LENGTH = 400, 20_000  # characters in a list, and of an opened sentence
 N_SAMPLES, N_EXAMPLES, N_SELECTED, N_TOPICS, N_VALUES = 8, 8, 200, 12, 12
 
 
 class Explorer:
-    """Sentences as one model sees them, or two.
+    """Sentences under one model, or two.
 
     Args:
         title: heading of the page.
-        corpora: the sentences with the model, and optionally with a model to compare with.
+        corpora: the sentences embedded by the model, and optionally by a second model.
         topics: topics of the sentences under the first model.
     """
 
@@ -45,23 +45,25 @@ class Explorer:
         self.texts = corpora[0].index.texts
         self.names = corpora[0].index.names
         self.maps = Projections(self.corpora)
-        self.search = lru_cache(maxsize=500)(self._search)  # a query is typed letter by letter
+        self.search = lru_cache(maxsize=500)(
+            self._search
+        )  # cached, since a query is typed letter by letter
 
     def __len__(self) -> int:
         return len(self.corpora[0])
 
     @cached_property
     def change(self) -> NeighborChange | None:
-        """What the second model saw differently; None if there is only one."""
+        """Changes between the models; None if there is only one."""
         if len(self.corpora) < 2:
             return None
         now, before = (corpus.neighbors[1] for corpus in self.corpora)
         return compare_neighbors(now, before, self.corpora[0].vectors)
 
-    # ---- answers in JSON
+    # ---- responses in JSON
 
     def about(self) -> dict[str, Any]:
-        """What there is to explore."""
+        """Describe the corpus and the models."""
         return self._about | {"kinds": self.maps.kinds, "pending": self.maps.pending}
 
     @cached_property
@@ -138,7 +140,7 @@ class Explorer:
         return {"sentences": [self.sentence(row) for row in rows]}
 
     def selection(self, rows: Sequence[int]) -> dict[str, Any]:
-        """What sentences have in common."""
+        """Describe what sentences have in common."""
         topics = Counter(int(topic) for topic in self.topics.labels[list(rows)])
         return self.previews(rows[:N_SELECTED]) | {
             "count": len(rows),
@@ -158,7 +160,7 @@ class Explorer:
     # ---- arrays for the map
 
     def map(self, model: int, kind: str) -> bytes | None:
-        """Positions of the sentences; None if there is no such map (yet)."""
+        """Positions of the sentences; None if the map does not exist (yet)."""
         if not 0 <= model < len(self.corpora) or kind not in self.maps.kinds:
             return None
         maps = [np.asarray(self.maps.points(n, kind)) for n in range(len(self.corpora))]
@@ -169,7 +171,7 @@ class Explorer:
         return self.topics.labels.astype("<i2").tobytes()
 
     def column(self, number: int) -> bytes | None:
-        """For each sentence, which of the column's frequent values it has; -1 for none of them."""
+        """The frequent value of the column that each sentence has, as a number; -1 for other values."""
         columns = [*self._columns.values()]
         return columns[number][1] if number < len(columns) else None
 
@@ -207,11 +209,11 @@ def open_explorer(
 
     Args:
         model: name or path of the model.
-        corpus: the names that ``first`` was opened by.
+        corpus: the sources that ``first`` was opened from.
         first: the corpus with the model.
         against: another model to compare with; "base" is the one that the run started from.
         k: number of topics; None to choose it from the text.
-        options: how to open that model; see :func:`clusterns.encoder.load.load_model`.
+        options: how to load that model; see :func:`clusterns.encoder.load.load_model`.
     """
     if len(first) < 3:
         raise UserError("the explorer needs at least three different sentences.")

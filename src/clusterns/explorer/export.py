@@ -1,4 +1,4 @@
-"""Tables for other programs: csv or JSON lines, by the name of the file."""
+"""Export tables as CSV or JSON lines, by the extension of the file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clusterns.files import atomic_file
 def write_rows(
     path: str | Path | None, columns: Sequence[str], rows: Iterable[Sequence[Any]]
 ) -> None:
-    """Write a table, whole or not at all; nothing without a path. In csv, a list is JSON in its cell."""
+    """Write a table atomically, if a path is given. In CSV, a list becomes a JSON cell."""
     if path is None:
         return
     count = 0

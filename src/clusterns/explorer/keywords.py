@@ -1,7 +1,7 @@
 """Keywords of groups of sentences, by class-based tf-idf, in any language.
 
-A word is a keyword of a group if it is frequent there and rare elsewhere. English stop words are
-listed here; in other languages, words that all groups use evenly count as stop words.
+A word is a keyword of a group if it is frequent in the group and rare elsewhere. English stop words are
+listed; in other languages, words that all groups use evenly count as stop words.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ STOP_WORDS = frozenset(
     files("clusterns.explorer").joinpath("stop_words.txt").read_text("utf-8").split()
 )
 _FRAGMENTS = {part for word in STOP_WORDS for part in word.split("'")}  # "don" of "don't"
-# A word is a stop word if its entropy over the groups exceeds EVERYWHERE of the maximum. Words in more than COMMON
-# of the sentences have the lower threshold COMMON_EVERYWHERE.
+# A word is a stop word if its entropy over the groups exceeds this share of the maximum: EVERYWHERE, or
+# COMMON_EVERYWHERE for words in more than a COMMON share of the sentences.
 EVERYWHERE, COMMON, COMMON_EVERYWHERE = 0.9, 0.03, 0.7
 # The entropy in bits of a word that is twice as frequent in one of two groups.
 TWICE = 0.918
@@ -38,7 +38,7 @@ def content_words(text: str) -> list[str]:
 
 
 class Keywords:
-    """Word counts of sentences, from which the keywords of any groups follow.
+    """Word counts of sentences, used to find the keywords of any groups.
 
     Args:
         texts: the sentences.
@@ -84,16 +84,16 @@ class Keywords:
         return [self._best(row, top) for row in scores]
 
     def of_rows(self, rows: Sequence[int], top: int = 10) -> list[str]:
-        """Keywords that set these sentences apart from the rest."""
+        """Keywords that distinguish these sentences from the rest."""
         labels = np.zeros(self.counts.shape[0], dtype=np.int64)
         labels[np.asarray(rows, dtype=np.int64)] = 1
         return self.of_groups(labels, 2, top)[1]
 
     def _best(self, scores: NDArray[np.float64], top: int) -> list[str]:
         best: list[str] = []
-        for at in np.argsort(-scores, kind="stable")[: 4 * top]:
-            word = str(self.words[at])
-            if scores[at] > 0 and not any(_same_stem(word, other) for other in best):
+        for column in np.argsort(-scores, kind="stable")[: 4 * top]:
+            word = str(self.words[column])
+            if scores[column] > 0 and not any(_same_stem(word, other) for other in best):
                 best.append(word)
         return best[:top]
 
@@ -108,13 +108,13 @@ def class_tf_idf(
     sizes: NDArray[np.int64],
     unions: NDArray[np.bool_] | None = None,
 ) -> NDArray[np.float64]:
-    """Scores of words in groups, or in unions of groups: (groups, words).
+    """Score words in groups, or in unions of groups: (groups, words).
 
     share * log(share / mean share over groups), where share is the fraction of a group's sentences that
     contain the word. Stop words and words of a single sentence get zero.
 
     Args:
-        table: (groups, words) number of a group's sentences that have a word.
+        table: (groups, words) number of a group's sentences that contain a word.
         sizes: (groups,) number of sentences.
         unions: (unions, groups) the groups that each union holds.
     """
@@ -131,7 +131,7 @@ def class_tf_idf(
 
 
 def _evenness(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How evenly groups use each word: its entropy over the groups, 1 at most."""
+    """How evenly groups use each word: its normalized entropy over the groups, at most 1."""
     if len(shares) < 2:
         return np.zeros(shares.shape[1])
     share = shares / np.maximum(shares.sum(axis=0), 1e-12)

@@ -17,12 +17,12 @@ CANDIDATES = 5000
 
 @dataclass(frozen=True)
 class NeighborChange:
-    """How many nearest neighbors each sentence has in common under two models.
+    """The number of nearest neighbors that each sentence has in common under two models.
 
     Attributes:
         k: number of nearest neighbors compared.
-        shared: (n,) how many of them both models have in common.
-        order: the sentences that changed most, the most changed first.
+        shared: (n,) number of neighbors that both models share.
+        order: the most changed sentences, most changed first.
     """
 
     k: int
@@ -36,7 +36,7 @@ class NeighborChange:
 
 
 def count_shared(first: Rows, second: Rows) -> NDArray[np.int64]:
-    """How many entries the rows of two (n, k) tables have in common, -1 excluded: (n,)."""
+    """Count the entries that the rows of two (n, k) tables share, excluding -1: (n,)."""
     same = (first[:, :, None] == second[:, None, :]) & (first[:, :, None] >= 0)
     return same.any(axis=2).sum(axis=1)
 
@@ -52,7 +52,7 @@ def compare_neighbors(
         now: (n, >= k) neighbors under the model.
         before: (n, >= k) neighbors under the model to compare with.
         vectors: (n, d) unit vectors of the model.
-        limit: how many of the most changed sentences to list.
+        limit: maximum number of changed sentences to list.
     """
     k = min(NEAREST, now.shape[1], before.shape[1])
     now, before = now[:, :k], before[:, :k]
@@ -76,7 +76,7 @@ def _mean_cosine(row: int, others: Rows, vectors: Vectors) -> float:
 
 
 def mark_changes(now: list[int], before: list[int]) -> tuple[list[str], list[str]]:
-    """Mark the neighbors now as kept or gained, and those before as kept or lost."""
+    """Mark current neighbors as kept or gained, and previous ones as kept or lost."""
     return (
         ["kept" if row in before else "gained" for row in now],
         ["kept" if row in now else "lost" for row in before],

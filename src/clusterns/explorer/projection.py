@@ -1,4 +1,4 @@
-"""Sentences as points of a plane: a PCA at once, a UMAP once it is computed; both are stored."""
+"""2-D maps of sentences: a PCA at once, and a UMAP computed in the background; both are stored."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PCA, UMAP = "pca", "umap"
 
 
 def pca(vectors: NDArray[np.float32]) -> Points:
-    """The two directions of largest variance: (n, 2)."""
+    """Project onto the two directions of largest variance: (n, 2)."""
     from sklearn import decomposition
 
     axes = min(2, *vectors.shape)
@@ -33,9 +33,9 @@ def pca(vectors: NDArray[np.float32]) -> Points:
 
 
 def procrustes_align(points: Points, onto: Points) -> Points:
-    """Move, rotate and mirror ``points`` to lie close to ``onto``, scaled to the same spread.
+    """Move, rotate and mirror ``points`` to match ``onto``, scaled to the same spread.
 
-    The scale that brings them closest would shrink a map unlike the other one to a dot.
+    The least-squares scale would shrink a very different map to a dot.
     """
     from scipy.linalg import orthogonal_procrustes
 
@@ -46,9 +46,9 @@ def procrustes_align(points: Points, onto: Points) -> Points:
 
 
 def quantize(points: Points, *others: Points) -> NDArray[np.uint16]:
-    """(n, 2) positions in a square of 65,536 steps, with one scale for both axes.
+    """Convert (n, 2) positions to 16-bit integers, with one scale for both axes.
 
-    The square also has room for the points of other maps of the same plane.
+    The range also covers ``others``, further maps of the same plane.
     """
     everything = np.concatenate([points, *others])
     low, high = everything.min(axis=0), everything.max(axis=0)
@@ -57,7 +57,7 @@ def quantize(points: Points, *others: Points) -> NDArray[np.uint16]:
 
 
 class Projections:
-    """The maps of one model, or of two on one plane: the second map starts from the first."""
+    """The maps of one model, or of two models on one plane: the second map starts from the first."""
 
     def __init__(self, corpora: Sequence[EmbeddedCorpus]) -> None:
         self.corpora = corpora
@@ -67,7 +67,7 @@ class Projections:
         self._stopped = False
 
     def path(self, model: int, kind: str) -> Path:
-        """Where the map of a model is stored."""
+        """The file of the map of a model."""
         first, own = self.corpora[0], self.corpora[model]
         return own.folder / f"{kind}{f'-on-{first.digest[:12]}' if model else ''}.npy"
 
@@ -91,12 +91,12 @@ class Projections:
 
     @property
     def pending(self) -> str | None:
-        """What is still being computed, for people."""
+        """Describe the computation in progress, if any."""
         if not self.running or UMAP in self.kinds:
             return None
         return f"Computing a better map (UMAP): {self.progress:.0%}"
 
-    # ---- UMAP runs in a process of its own, or it would delay the answers of this one
+    # ---- UMAP runs in a separate process, so that it does not delay responses
 
     def start(self) -> None:
         """Compute the PCA, then start UMAP in the background."""
@@ -107,7 +107,7 @@ class Projections:
         if find_spec("umap") is None:
             log("The map is a PCA. For a better one: pip install 'clusterns[umap]'")
             return
-        for corpus in self.corpora:  # their progress bars come before the page's address
+        for corpus in self.corpora:  # show these progress bars before the address of the page
             _ = corpus.neighbors
         self.running = True
         threading.Thread(target=self._run, daemon=True).start()

@@ -1,8 +1,8 @@
-"""Whether two texts say the same in the same words: what a cosine cannot tell of "Finnish-Dutch" and "French-Italian".
+"""Compare the words of two texts: a cosine cannot distinguish "Finnish-Dutch" from "French-Italian".
 
-Embeddings of one kind of thing are close, whatever its name or number is. So near-duplicates must also
-share their words: numbers, names and negations in the same order, and most of the other words, of
-which some may be missing but none exchanged.
+Embeddings of similar things are close even if names or numbers differ. So near-duplicates must also share
+their words: numbers, names and negations in the same order, and most of the other words. Some may be
+missing, but none replaced.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _TOKEN = regex.compile(
     rf"\p{{N}}+(?:[.,:]\p{{N}}+)*|{UNSPACED}|[\p{{L}}\p{{M}}]+(?:['’][\p{{L}}\p{{M}}]+)*"
 )
 _END = regex.compile(r"[.!?:]\s")
-_SMALL = regex.compile(  # stop words that turn a meaning around
+_REVERSING = regex.compile(  # stop words that reverse a meaning
     r"no|not|non|never|nor|none|neither|without|cannot|.*n['’]t|"
     r"before|after|above|below|under|up|down|less|least|more|most"
 )
 
 
 class Words(NamedTuple):
-    """The words of a text in lower case, and the deciding ones: numbers, names and negations."""
+    """The words of a text in lower case, and the essential ones: numbers, names and negations."""
 
     all: tuple[str, ...]
-    deciding: frozenset[str]
+    essential: frozenset[str]
 
     @classmethod
     def of(cls, text: str) -> Words:
@@ -41,22 +41,22 @@ class Words(NamedTuple):
         found = [*_TOKEN.finditer(text)]
         words = tuple(match[0].lower().replace("’", "'") for match in found)
         capital = [match[0][0].isupper() for match in found] + [False]
-        deciding = set()
+        essential = set()
         for n, (match, word) in enumerate(zip(found, words, strict=True)):
-            if match[0][0].isnumeric() or _SMALL.fullmatch(word):
-                deciding.add(word)
+            if match[0][0].isnumeric() or _REVERSING.fullmatch(word):
+                essential.add(word)
             elif capital[n] and word not in STOP_WORDS:
-                # Any word may begin a sentence with a capital letter; a name goes on with one.
+                # Any word may start a sentence with a capital letter; if the next word also has one, it is a name.
                 begins = n == 0 or _END.search(text, found[n - 1].end(), match.start())
                 if not begins or capital[n + 1]:
-                    deciding.add(word)
-        return cls(words, frozenset(deciding))
+                    essential.add(word)
+        return cls(words, frozenset(essential))
 
 
 def share_words(first: Words, second: Words) -> bool:
-    """Whether two texts have the same deciding words in the same order, and most of the others."""
-    deciding = first.deciding | second.deciding
-    if [w for w in first.all if w in deciding] != [w for w in second.all if w in deciding]:
+    """Whether two texts have the same essential words in the same order, and most of the others."""
+    essential = first.essential | second.essential
+    if [w for w in first.all if w in essential] != [w for w in second.all if w in essential]:
         return False
     one, other = _content(first.all), _content(second.all)
     if not one or not other:
@@ -65,9 +65,9 @@ def share_words(first: Words, second: Words) -> bool:
 
 
 def shared(one: Sequence[str], other: Sequence[str]) -> float:
-    """The Dice coefficient of two lists of words; 0 if a word of one is exchanged for another word.
+    """The Dice coefficient of two lists of words; 0 if a word of one is replaced by another word.
 
-    Other spellings and forms of a word count as the word.
+    Other spellings and forms of a word count as the same word.
     """
     here, there = Counter(one), Counter(other)
     common = here & there
@@ -87,7 +87,7 @@ def _content(words: Sequence[str]) -> list[str]:
 
 
 def _is_variant(word: str, other: str) -> bool:
-    """Whether two words differ as a word does from its plural or from a typing error."""
+    """Whether two words differ only like a word and its plural or a typo."""
     if min(len(word), len(other)) < 4 or word[0] != other[0]:
         return False
     return SequenceMatcher(None, word, other, autojunk=False).ratio() >= MIN_TYPO

@@ -1,4 +1,4 @@
-"""The explorer's server: one page and its requests, on this machine only."""
+"""The explorer's server: serves one page and its API, on this machine only."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from clusterns.explorer.explorer import Explorer
 from clusterns.vectors.settings import By
 
 HEADERS = {
-    # Whatever the corpus holds, it cannot become a script or load anything.
+    # Text of the corpus must not run as a script or load anything.
     "content-security-policy": "default-src 'self'; object-src 'none'; base-uri 'none'; "
     "form-action 'self'; frame-ancestors 'none'",
     "x-content-type-options": "nosniff",
@@ -52,7 +52,7 @@ Row = Annotated[int, Field(ge=0, lt=2**31)]
 
 
 class Body(BaseModel):
-    """What the page sends; anything else is refused."""
+    """A request of the page; unknown keys are rejected."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -80,7 +80,7 @@ class RowsBody(Body):
 
 
 class CountBody(Body):
-    """How many sentences to list."""
+    """A number of sentences to list."""
 
     count: Annotated[int, Field(ge=1, le=1000)] = 100
 
@@ -89,8 +89,8 @@ B = TypeVar("B", bound=Body)
 
 
 def make_app(explorer: Explorer) -> Starlette:
-    """The application that answers for an explorer."""
-    # Read once, by name: no path of a request ever reaches the disk.
+    """Create the application that serves an explorer."""
+    # Read once: no request path ever reaches the disk.
     page = {
         entry.name: entry.read_bytes()
         for entry in files("clusterns.explorer").joinpath("page").iterdir()
@@ -155,12 +155,12 @@ def _post(path: str, kind: type[B], answer: Callable[[B], Any]) -> Route:
 
 
 async def _read(request: Request, kind: type[B]) -> B:
-    """The body of a request; no more of it is read than is allowed."""
+    """Read and validate the body of a request, up to the size limit."""
     content = b""
     async for part in request.stream():
         content += part
         if len(content) > MAX_BODY:
-            raise HTTPException(413, f"A request may have {MAX_BODY // 1024} kB.")
+            raise HTTPException(413, f"A request may have at most {MAX_BODY // 1024} kB.")
     try:
         return kind.model_validate_json(content)
     except ValidationError as error:
@@ -179,12 +179,12 @@ def _response(answer: Any) -> Response:
 
 
 async def _same_origin(request: Request, call_next: RequestResponseEndpoint) -> Response:
-    """Refuse requests from other pages, which must not read the corpus; add the headers."""
+    """Reject requests from other pages, which must not read the corpus; add the headers."""
     origin = request.headers.get("origin")
     if origin in (None, f"http://{request.headers.get('host')}"):
         response = await call_next(request)
     else:
-        response = _refusal(403, "This server answers to its own page only.")
+        response = _refusal(403, "This server accepts requests only from its own page.")
     response.headers.update(HEADERS)
     return response
 
@@ -205,23 +205,23 @@ async def _error(_: Request, error: Exception) -> Response:
 
 
 def listen(port: int) -> socket.socket:
-    """A socket on this machine only; port 0 is any free one."""
+    """Open a socket on this machine only; port 0 picks a free one."""
     made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind(("127.0.0.1", port))
-        made.listen(128)  # the page may be opened before the server runs
+        made.listen(128)  # the page may connect before the server runs
     except OSError as error:
         made.close()
         raise UserError(
-            f"--port {port} is not available ({error.strerror}): choose another one, or leave "
-            "--port out for a free one."
+            f"--port {port} is not available ({error.strerror}): choose another one, or omit "
+            "--port to use a free one."
         ) from None
     return made
 
 
 def make_server(explorer: Explorer) -> uvicorn.Server:
-    """A server for an explorer, not started yet."""
+    """Create a server for an explorer, without starting it."""
     config = uvicorn.Config(
         make_app(explorer), log_level="error", access_log=False, lifespan="off",
         server_header=False, timeout_graceful_shutdown=2,
@@ -230,7 +230,7 @@ def make_server(explorer: Explorer) -> uvicorn.Server:
 
 
 def serve(explorer: Explorer, listening: socket.socket, open_browser: bool = False) -> None:
-    """Answer on a socket until Ctrl-C."""
+    """Serve on a socket until Ctrl-C."""
     explorer.maps.start()
     _ = explorer.change
     address = f"http://127.0.0.1:{listening.getsockname()[1]}/"

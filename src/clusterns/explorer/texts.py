@@ -1,4 +1,4 @@
-"""The distinct texts of a corpus, and every row that holds one: its place, its id and its kept columns."""
+"""The distinct texts of a corpus, and all rows with their locations, ids and kept columns."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Texts:
-    """Distinct texts, in order of appearance, and every row that holds one of them.
+    """Distinct texts, in order of appearance, and all rows that contain them.
 
     Attributes:
         distinct: the texts.
         numbers: (n,) numbers of the rows (in plain text: lines) with text, from 1 over the whole corpus.
-        of: (n,) for each of these rows, its text as an index into ``distinct``.
-        table: source, line, heading and kept columns of each of these rows, as far as known.
-        ids: the id of each of these rows, if they have ids.
+        of: (n,) index of the text of each row in ``distinct``.
+        table: source, line, heading and kept columns of each row, as far as known.
+        ids: the id of each row, if the rows have ids.
     """
 
     distinct: list[str]
@@ -44,7 +44,7 @@ class Texts:
 
     @classmethod
     def of_index(cls, index: Index) -> Texts:
-        """The rows of an index, equal texts included."""
+        """Create from the rows of an index, including duplicate texts."""
         each = np.arange(len(index))
         ids = None if index.names is None else index.names.to_pylist()
         texts = [text or "" for text in index.texts.to_pylist()]
@@ -52,17 +52,17 @@ class Texts:
 
     @cached_property
     def columns(self) -> list[str]:
-        """The columns that rows can be chosen by."""
+        """The columns that rows can be filtered by."""
         return [name for name in self.table.column_names if name != "line"]
 
     def having(self, where: Mapping[str, Sequence[str]]) -> NDArray[np.bool_]:
-        """(texts,) whether a row of the text has one of the values of each column."""
+        """(texts,) whether some row of the text has one of the given values in each column."""
         found = np.zeros(len(self.distinct), dtype=bool)
         found[self.of[self._rows_having(where)]] = True
         return found
 
     def values(self, column: str) -> list[str | None]:
-        """The value of a column for each text, from the first row that holds it."""
+        """The value of a column for each text, from its first row."""
         _, first = np.unique(self.of, return_index=True)
         return self.table[column].take(first).to_pylist()
 
@@ -85,7 +85,7 @@ class Texts:
     def locate(
         self, hit: Hit, where: Mapping[str, Sequence[str]] | None = None, context: int = 0
     ) -> Hit:
-        """A text that was found, as the first row that holds it (and matches), with its surroundings."""
+        """Complete a result with the location, columns and context of the first row of its text that matches."""
         rows = self.of == hit.row
         if where:
             rows &= self._rows_having(where)
@@ -108,7 +108,7 @@ class Texts:
         )
 
     def place(self, row: int) -> str:
-        """Where a row is, for people: its number, or file and line if the corpus has several files."""
+        """The location of a row, for display: its number, or file and line if the corpus has several files."""
         if not self._has_several:
             return f"{self.numbers[row]:,}"
         return f"{Path(self._source(row) or '').name}:{self.table['line'][row]}"
@@ -160,7 +160,7 @@ def read_texts(
 
 
 def find_places(texts: Sequence[str], reading: Mapping[str, Any]) -> dict[str, tuple[str, int]]:
-    """The file and the line of sentences that were read from a corpus, as far as it is still there.
+    """Find the file and line of sentences that were read from a corpus, as far as it still exists.
 
     Args:
         texts: cleaned sentences.
@@ -172,14 +172,14 @@ def find_places(texts: Sequence[str], reading: Mapping[str, Any]) -> dict[str, t
     from clusterns.data.clean import clean
     from clusterns.data.passages import located_rows
 
-    wanted = pa.array(texts, pa.string())
+    requested = pa.array(texts, pa.string())
     places: dict[str, tuple[str, int]] = {}
     unit: Unit = "sentence" if reading.get("split_sentences") else "row"
     try:
         sources = find_sources([str(source) for source in reading["sources"]])
         for batch in located_rows(sources, Columns(reading.get("column")), unit=unit):
             cleaned, kept, _ = clean(batch["text"], min_words=1)
-            chosen = pc.is_in(cleaned, wanted)
+            chosen = pc.is_in(cleaned, requested)
             rows = batch.filter(pa.array(kept)).filter(chosen)
             found = zip(
                 cleaned.filter(chosen).to_pylist(),
@@ -189,6 +189,6 @@ def find_places(texts: Sequence[str], reading: Mapping[str, Any]) -> dict[str, t
             )
             for text, source, line in found:
                 places.setdefault(text, (source, line))
-    except (UserError, KeyError):  # moved, or read in another way
+    except (UserError, KeyError):  # moved, or read differently
         pass
     return places

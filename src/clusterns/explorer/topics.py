@@ -1,4 +1,4 @@
-"""Topics of a corpus: clusters of its sentences, their number found without labels."""
+"""Topics of a corpus: clusters of its sentences, whose number is found without labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from clusterns.explorer.keywords import Keywords
 from clusterns.vectors.nearest import Vectors, nearest, unit
 
 FIT_SIZE = 30_000  # sentences that centroids are fitted to
-SAMPLE_SIZE = 3000  # sentences, twice, that the number of topics is chosen with
+SAMPLE_SIZE = 3000  # sentences per half of the sample that the number of topics is chosen with
 MAX_TOPICS = 256
 N_CENTRAL = 10
 OUTLIER_QUANTILE = 0.9
@@ -39,7 +39,7 @@ class TopicNode:
     """Two topics (or nodes) that are merged into one in the hierarchy of topics.
 
     Attributes:
-        number: topics come first, so that nodes count from the number of topics on.
+        number: nodes are numbered after the topics.
         children: the two numbers that are merged.
         cosine: mean cosine between their topics.
         size: number of sentences.
@@ -55,7 +55,7 @@ class TopicNode:
 
 @dataclass(frozen=True)
 class Topics:
-    """The topics of sentences, the largest first.
+    """The topics of sentences, largest first.
 
     Attributes:
         labels: (n,) the topic of each sentence; -1 for outliers.
@@ -81,7 +81,7 @@ class Topics:
         return int((self.labels < 0).sum())
 
     def assign(self, vectors: Vectors) -> tuple[Labels, NDArray[np.float32]]:
-        """Topics and cosines of new sentences, from their (m, d) embeddings."""
+        """Assign topics to new sentences by their (m, d) embeddings; returns topics and cosines."""
         own, cosines = nearest_centroids(unit(vectors), self.centroids)
         outlier = cosines < self.min_cosines[own]
         return np.where(outlier, -1, self.topic_of[own]).astype(np.int16), cosines
@@ -122,7 +122,7 @@ class Topics:
 
     @cached_property
     def tree(self) -> list[TopicNode]:
-        """How topics merge, the most similar first: one node for each merge."""
+        """The merges of topics, most similar first: one node per merge."""
         count = len(self.topics)
         if count < 2:
             return []
@@ -190,11 +190,11 @@ def describe(
     texts: Sequence[str],
     keywords: Keywords,
 ) -> Topics:
-    """Number topics by their size, the largest first, and find their keywords and central sentences."""
+    """Number topics by size, largest first, and find their keywords and central sentences."""
     found, clusters = np.unique(topic_of, return_inverse=True)
     sizes = np.array([(labels == topic).sum() for topic in found])
     rank = np.argsort(np.argsort(-sizes, kind="stable"), kind="stable")
-    number = np.full(int(found.max()) + 2, -1)  # the last one stands for outliers
+    number = np.full(int(found.max()) + 2, -1)  # the last entry is for outliers
     number[found] = rank
     labels = number[labels]
     words = keywords.of_groups(labels, len(found))
@@ -202,7 +202,7 @@ def describe(
     for topic in range(len(found)):
         members = np.flatnonzero(labels == topic)
         best = members[np.argsort(-cosines[members], kind="stable")]
-        # Of equal sentences, only the first one is an example.
+        # List identical sentences once.
         central = {texts[int(row)]: int(row) for row in reversed(best[: 5 * N_CENTRAL])}
         cohesion = float(cosines[members].mean()) if len(members) else 0.0
         examples = list(reversed(central.values()))[:N_CENTRAL]
@@ -216,7 +216,7 @@ def describe(
 def choose_count(sample: Vectors, seed: int, progress: bool = True) -> int:
     """The number of clusters with the largest mean silhouette.
 
-    Centroids are fitted to one half of the sample, the silhouette is that of the other half.
+    Centroids are fitted to one half of the sample; the silhouette is measured on the other half.
 
     Args:
         sample: (n, d) unit vectors in random order.
@@ -251,7 +251,7 @@ def spherical_centroids(vectors: Vectors, count: int, seed: int) -> Vectors:
 def nearest_centroids(
     vectors: Vectors, centroids: Vectors
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The nearest centroid of each vector, and the cosine with it."""
+    """The nearest centroid of each vector, and its cosine."""
     cosines, rows = nearest(vectors, centroids, 1)
     return rows[:, 0], cosines[:, 0]
 

@@ -1,9 +1,9 @@
-"""UMAP from known neighbors, in a process of its own.
+"""UMAP from precomputed neighbors, in a separate process.
 
     python -m clusterns.explorer.umap_process FOLDER START OUTPUT
 
 FOLDER holds the stored neighbors, START the (n, 2) initial positions; OUTPUT receives the
-(n, 2) result. The share that is done goes to stdout, one line each.
+(n, 2) result. Progress goes to stdout, one fraction per line.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from clusterns.explorer.corpus import NEAREST_FILE, save_array
 
 
 class ShareWriter:
-    """A file for a progress bar that prints the share that is done."""
+    """A file for a progress bar; prints the progress as a fraction."""
 
     def write(self, text: str) -> int:
-        """Print ``done / all`` of a line of the bar."""
+        """Print ``done / total`` from a line of the bar."""
         found = re.search(r"(\d+)/(\d+)", text)
         if found and int(found[2]):
             print(int(found[1]) / int(found[2]), flush=True)
         return len(text)
 
     def flush(self) -> None:
-        """Nothing is buffered."""
+        """Do nothing: writes are not buffered."""
 
 
 def umap_points(
@@ -57,7 +57,7 @@ def umap_points(
             n_jobs=1,
             tqdm_kwds={"disable": False, "file": ShareWriter(), "bar_format": "{n}/{total}"},
         )
-        # Its input is not used: the neighbors are known.
+        # The input is not used: the neighbors are precomputed.
         return mapper.fit_transform(np.zeros((count, 2), dtype=np.float32) + start[:, :2])
 
 

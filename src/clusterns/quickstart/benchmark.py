@@ -1,4 +1,4 @@
-"""What a model can do with docstrings that it was not trained on."""
+"""Evaluate a model on docstrings that it was not trained on."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SUBPACKAGES = 20
 SEEDS = (0, 1, 2)
 BATCH_SIZE = 64
 TOP = 10
-# Each with an arrow: whether higher or lower is better.
+# The arrow shows whether higher or lower is better.
 MEASURES = {
     "retrieval": "held out: summary line finds its rest, MRR ↑",
     "clustering": "held out: clusters against subpackages, AMI ↑",
@@ -46,9 +46,9 @@ class DocstringBenchmark:
     """
 
     def __init__(self, objects: Dataset, limit: int = 1000) -> None:
-        # Objects come package by package: shuffled, so that a part of them represents all.
+        # Objects are sorted by package; shuffle them, so that a part is representative.
         held_out = objects.filter(lambda row: row["held_out"]).shuffle(seed=0)
-        # A summary that two objects share has two right answers: one of them stays.
+        # A summary shared by two objects has two right answers: keep one object.
         distinct = {row["summary"]: row for row in held_out if row["rest"]}
         explained = list(distinct.values())[:limit]
         self.summaries = [row["summary"] for row in explained]
@@ -58,7 +58,7 @@ class DocstringBenchmark:
         rows = [row for row in held_out if row["subpackage"] in largest][:limit]
         self.to_cluster = [row["summary"] for row in rows]
         self.subpackages = np.array([largest.index(row["subpackage"]) for row in rows])
-        # A question may find functions and classes of the packages that hold the answers.
+        # Candidates are the functions and classes of the packages that contain the answers.
         answers = {name for names in QUERIES.values() for name in names}
         packages = {name.partition(".")[0] for name in answers}
 
@@ -71,7 +71,7 @@ class DocstringBenchmark:
         self.queries = {q: names for q, names in QUERIES.items() if known.intersection(names)}
 
     def __call__(self, model: SentenceTransformer) -> dict[str, float]:
-        """Every measure of a model."""
+        """Compute all measures of a model."""
         embed = Embedder(model, BATCH_SIZE)
         texts = (self.summaries, self.rests, self.to_cluster, [*self.queries])
         summaries, rests, members, questions = (unit(embed(each)) for each in texts)
@@ -79,7 +79,7 @@ class DocstringBenchmark:
         ami = [adjusted_mutual_information(self.subpackages, found) for found in clusters]
         names, candidates = self.candidates["name"][:], unit(embed(self.candidates["summary"][:]))
         relevant = np.array([np.isin(names, right) for right in self.queries.values()])
-        # Of the best answer to each question.
+        # Reciprocal rank of the best answer to each question.
         reciprocal = reciprocal_ranks(questions @ candidates.T, relevant)
         return {
             "retrieval": float(reciprocal_ranks(summaries @ rests.T).mean()),

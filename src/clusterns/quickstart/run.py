@@ -1,4 +1,4 @@
-"""The quickstart: train on the docstrings of this environment, measure the gain, and search them."""
+"""The quickstart: train on the docstrings of this environment, measure the gain, and search."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from clusterns.training.recipe import load_recipe
 from clusterns.training.run import train
 from clusterns.vectors.index import Index
 
-# A docstring is a document: what it says in one sentence is what it says in the next. Each validation takes seconds.
+# A docstring is a document: its sentences are positives of each other. Each validation takes seconds.
 CLUSTERNS_SETTINGS = {"positives": "document", "eval_steps": 75}
-# Smaller than the defaults, to be quick.
+# Smaller than the defaults, for speed.
 STATIC_SETTINGS = {
     "method": "static", "vocabulary_size": 8_000, "dimensions": 512, "contrast_steps": 300,
 }  # fmt: skip
-# Shown at the end, whatever the answers are.
+# Example questions, fixed in advance.
 SHOWN_QUESTIONS = (
     "sort an array along an axis",
     "join two tables on a common column",
@@ -44,12 +44,12 @@ SHOWN_QUESTIONS = (
 def quickstart(
     output: Path, changes: Mapping[str, Any] | None = None, *, report: bool = True
 ) -> dict[str, dict[str, float]]:
-    """Train static embeddings and ClusterNS on docstrings, compare both with the base, index for search.
+    """Train static embeddings and ClusterNS on docstrings, compare both with the base, and build a search index.
 
     Args:
-        output: run folder of the static embeddings; that of ClusterNS is inside it.
+        output: run folder of the static embeddings; the ClusterNS run folder is inside it.
         changes: settings of ClusterNS that differ from the recipe.
-        report: whether to write one about both runs.
+        report: whether to write a report about both runs.
     """
     began = time.monotonic()
     text = docstring_corpus()
@@ -85,13 +85,13 @@ def quickstart(
     table.show(stdout)
     log("Embedding all documented objects for search")
     model, names = models["static"], text.objects["name"][:]
-    # The last part of a name is often the word that someone looks for.
+    # The last part of a name is often the search term.
     texts = [
         f"{name.rpartition('.')[2]}: {summary}"
         for name, summary in zip(names, text.objects["summary"], strict=True)
     ]
     index = Index.build(output / INDEX, model, texts, names, model_name=str(output))
-    # Words and vectors, over the candidates that the questions are asked about above.
+    # Search by words and vectors, among the candidates of the benchmark.
     where = np.isin(np.array(index.ids.to_pylist()), benchmark.candidates["name"])
     results = index.search_many(model, list(benchmark.queries), TOP, where=where)
     right = [
@@ -110,7 +110,7 @@ def quickstart(
     for question in SHOWN_QUESTIONS:
         hits = index.search(model, question, 3)
         stdout.print(f'  "{question}": {", ".join(str(hit.name) for hit in hits)}', soft_wrap=True)
-    log(f"Done in {time.monotonic() - began:.0f} s. Now search it, or explore all of it:")
+    log(f"Done in {time.monotonic() - began:.0f} s. Now search or explore it:")
     stdout.print(
         f'  clusterns search {output} "{SHOWN_QUESTIONS[0]}"\n  clusterns explore {output} --against base',
         soft_wrap=True,

@@ -1,4 +1,4 @@
 """A self-contained HTML page about a run, or about several side by side.
 
-In: run folders, with their models and corpora where they still exist. Out: one HTML file.
+Run folders come in, with their models and corpora if they still exist; one HTML file goes out.
 """

@@ -1,4 +1,4 @@
-"""Curves as SVG that takes its colors from the page, so that it is light or dark with it."""
+"""Curves as SVG with the colors of the page, in light and dark mode."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 Curve = Sequence[tuple[int, float]]
-# Colors that matplotlib writes, each to be replaced by a variable of the page.
+# Placeholder colors for matplotlib, each replaced by a CSS variable of the page.
 _INK, _LINE, _FAINT = "#010101", "#010102", "#010103"
 _SERIES = [f"#0102{n:02x}" for n in range(8)]
 _VARIABLES = {_INK: "var(--soft)", _LINE: "var(--text)", _FAINT: "var(--line)"} | {
@@ -30,11 +30,11 @@ def line_chart(
     """Curves over the steps of a run.
 
     Args:
-        name: of the chart; unique on the page.
+        name: name of the chart; unique on the page.
         curves: (step, value) pairs by name.
         label: label of the vertical axis.
         mark: a step to mark with a line.
-        mark_label: what happened there.
+        mark_label: label of the marked step.
         best: a point to mark.
         bottom_at_zero: whether the axis must start at 0.
     """
@@ -81,7 +81,7 @@ def line_chart(
     svg = re.sub(r"^.*?(?=<svg)", "", written.getvalue(), flags=re.DOTALL)
     for color, variable in _VARIABLES.items():
         svg = svg.replace(color, variable)
-    # It fills the width that the page gives it.
+    # The chart fills the available width.
     svg = re.sub(r'(<svg[^>]*?) width="[^"]*pt" height="[^"]*pt"', r"\1", svg, count=1)
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
     described = Markup('<svg role="img" aria-label="{} over steps: {}"').format(

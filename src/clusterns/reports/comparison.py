@@ -1,4 +1,4 @@
-"""A trained model next to its base, on sentences that training did not see."""
+"""Compare a trained model with its base, on sentences that training did not see."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from clusterns.losses.functional import cosine_matrix
 from clusterns.vectors.embed import Embedder
 from clusterns.vectors.nearest import all_nearest, unit
 
-MAX_SENTENCES = 1000  # enough to see something, and quick on a CPU
+MAX_SENTENCES = 1000  # enough to see differences, and quick on a CPU
 RESAMPLES = 1000
 N_EXAMPLES, N_NEIGHBORS = 8, 4
 
@@ -45,7 +45,7 @@ class Score:
 
     @property
     def verdict(self) -> str:
-        """Whether the gain exceeds what the choice of rows explains; empty without intervals."""
+        """Whether the gain is significant given the choice of rows; empty without intervals."""
         if self.gain_interval is None:
             return ""
         low, high = self.gain_interval
@@ -65,7 +65,7 @@ class NeighborExample:
 
 @dataclass(frozen=True)
 class ModelComparison:
-    """What was found."""
+    """The results of a comparison."""
 
     sentences: int
     scores: list[Score]
@@ -86,7 +86,7 @@ def compare_models(
     """Compare two models.
 
     Args:
-        sentences: exact duplicates are left out.
+        sentences: sentences to embed; exact duplicates are dropped.
         before: the base.
         after: the trained model.
         pairs: the scored pairs that chose the best step, if any.
@@ -115,13 +115,13 @@ def compare_models(
 def scored(
     name: str, rows: int, measure: Measure, *, scale: float = 1.0, lower_is_better: bool = False
 ) -> Score:
-    """A score of both models with its intervals.
+    """Compute a score of both models with its intervals.
 
     Args:
-        name: of the score.
+        name: name of the score.
         rows: number of rows it is computed from.
-        measure: counts (rows,) to the score of both models (2,).
-        scale: what to divide the measure by.
+        measure: maps row counts (rows,) to the scores of both models (2,).
+        scale: divisor of the measure.
         lower_is_better: whether lower is better.
     """
     found = bootstrap(measure, rows, RESAMPLES, generator(0, name)) / scale

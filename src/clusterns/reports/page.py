@@ -1,4 +1,4 @@
-"""The report: one HTML page about runs and what their models do."""
+"""The report: one HTML page about runs and their models."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ReportSection:
     run: RunSummary
     charts: dict[str, Markup]
     comparison: ModelComparison | None
-    """None if the model or the sentences are missing, for the ``reason``."""
+    """None if it was not possible, for the ``reason``."""
     reason: str | None
 
 
@@ -79,7 +79,7 @@ def make_report(
         if models:
             try:
                 comparison = compare_run(run, sentences)
-            except UserError as error:  # a corpus that was moved must not cost the report
+            except UserError as error:  # write the report even if the corpus was moved
                 reason = str(error)
         sections.append(ReportSection(run, draw_charts(number, run), comparison, reason))
     content = render(sections)
@@ -91,8 +91,8 @@ def make_report(
 def report_after(runs: Sequence[Path], sentences: Sequence[str] | None = None) -> Path | None:
     """Write the report at the end of training, into the folder of the first run.
 
-    A failure here must not fail a run that has finished: None then. A report that is newer than its
-    run is left alone.
+    Returns None if it fails, since the run itself has finished. Keeps a report that is newer than
+    its run.
     """
     folder = RunFolder(runs[0])
     report, results = folder.report_file, folder.results_file
@@ -106,7 +106,7 @@ def report_after(runs: Sequence[Path], sentences: Sequence[str] | None = None) -
         return None
 
 
-# ---- what models do
+# ---- comparison of models
 
 
 def compare_run(run: RunSummary, sentences: Sequence[str] | None = None) -> ModelComparison:
@@ -124,7 +124,7 @@ def compare_run(run: RunSummary, sentences: Sequence[str] | None = None) -> Mode
 
 
 def sentences_of(run: RunSummary) -> list[str]:
-    """The held-out sentences of a run; for a quickstart, some of those that can be searched."""
+    """The held-out sentences of a run; for a quickstart, a sample of the search index."""
     reading = run.record["corpus"].get("reading")
     if reading is not None:
         dataset = prepare_corpus(**reading, progress=False).dataset
@@ -183,7 +183,7 @@ def draw_charts(number: int, run: RunSummary) -> dict[str, Markup]:
 
 
 def render(sections: Sequence[ReportSection]) -> str:
-    """The page."""
+    """Render the page."""
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -203,7 +203,7 @@ def shared_charts(runs: Sequence[RunSummary]) -> list[Markup]:
     """The validation curves of several runs in one chart, for each score that they share."""
     by_metric: dict[str, dict[str, Curve]] = {}
     for run in runs:
-        if len(run.validations) > 1:  # one point is no curve
+        if len(run.validations) > 1:  # one point is not a curve
             by_metric.setdefault(run.results["metric"], {})[run.name] = run.validations
     return [
         line_chart(f"shared{n}", curves, label=metric.replace("_", " "))
@@ -220,7 +220,7 @@ def setting_differences(settings: Sequence[Mapping[str, Any]]) -> dict[str, list
 
 
 def evaluation_tables(runs: Sequence[RunSummary]) -> list[Table]:
-    """The results of `clusterns evaluate`, where there are any."""
+    """The results of `clusterns evaluate`, if any."""
     found = []
     for run in runs:
         try:

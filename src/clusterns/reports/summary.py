@@ -1,4 +1,4 @@
-"""What a run folder says, without loading a model."""
+"""Read the results of a run folder, without loading a model."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from clusterns.record import current_metric
 from clusterns.training.folder import RunFolder, read_metrics
 from clusterns.training.recipe import load_recipe
 
-MAX_SECONDS = 30 * 86_400  # more means a copied file, or a run that was paused
+MAX_SECONDS = 30 * 86_400  # a longer time means a copied file or a paused run
 
 
 @dataclass(frozen=True)
 class RunSummary:
-    """A finished run, as its folder describes it."""
+    """A finished run, as described by its folder."""
 
     name: str
     path: Path
@@ -42,7 +42,7 @@ class RunSummary:
 
     @property
     def corpus(self) -> list[tuple[str, str]]:
-        """What it was trained on, for people."""
+        """Describe the training corpus."""
         facts, rows = self.record["corpus"], []
         if "reading" in facts:
             sources = ", ".join(Path(one).name or one for one in facts["reading"]["sources"])
@@ -70,7 +70,7 @@ def read_summary(path: Path) -> RunSummary:
     """Read a finished run."""
     folder = RunFolder(path)
     if not folder.is_finished:
-        state = "is a run that has not finished" if folder.is_run else "is no run folder"
+        state = "is a run that has not finished" if folder.is_run else "is not a run folder"
         raise UserError(f"{path} {state}: a report needs a finished run.")
     try:
         record = folder.record
@@ -88,14 +88,14 @@ def read_summary(path: Path) -> RunSummary:
 
 
 def read_summaries(paths: Sequence[Path]) -> list[RunSummary]:
-    """Read runs; those with the same name are called by their paths."""
+    """Read runs; those with the same name are named by their paths."""
     runs = [read_summary(path) for path in paths]
     names = [run.name for run in runs]
     return [run if names.count(run.name) == 1 else replace(run, name=str(run.path)) for run in runs]
 
 
 def _settings(file: Path) -> dict[str, Any]:
-    """The settings of a run, with its method first."""
+    """The settings of a run, method first."""
     adapted = read_settings(file)
     if adapted is not None:
         return {"method": f"adaptation for {adapted.purpose}", **adapted.model_dump()}

@@ -1,4 +1,4 @@
 """Static embeddings: ordered lines of text come in; a table with one vector per word piece goes out.
 
-Co-occurrence counts give the first vectors; a contrast between a line and the next one improves them.
+Co-occurrence counts yield the initial vectors; contrastive training on adjacent lines improves them.
 """

@@ -1,4 +1,4 @@
-"""Contrastive training of the table, on pairs of texts that belong together."""
+"""Contrastive training of the table on pairs of related texts."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from clusterns.encoder.short_training import train_briefly
 from clusterns.static.settings import StaticSettings
 from clusterns.static.vectors import Table
 
-# The logarithms of the weights learn faster than the vectors.
+# The log weights have a learning rate this many times higher than the vectors.
 WEIGHTS_RATE = 2.5
 WARMUP_STEPS = 20
 
 
 class WeightedEmbedding(StaticEmbedding):
-    """A table whose token weights are trained as well, as logarithms."""
+    """A static embedding that also trains its token weights, as logarithms."""
 
     def __init__(self, tokenizer: Tokenizer, table: Table) -> None:
         super().__init__(tokenizer, torch.from_numpy(table.vectors.copy()))
@@ -36,7 +36,7 @@ class WeightedEmbedding(StaticEmbedding):
         return self.log_weights.exp() * self.used
 
     def forward(self, features: dict[str, Tensor], **kwargs: Any) -> dict[str, Tensor]:
-        """The weighted sums of the pieces of each text."""
+        """Compute the weighted sum of the piece vectors of each text."""
         ids = features["input_ids"]
         features["sentence_embedding"] = embedding_bag(
             ids,
@@ -67,14 +67,14 @@ def contrast(
     """Train the table with symmetric InfoNCE between ``anchor`` and ``positive``.
 
     Args:
-        tokenizer: gives the word pieces.
-        table: vectors and weights to begin with.
-        pairs: rows ``anchor`` and ``positive``.
+        tokenizer: the tokenizer.
+        table: initial vectors and weights.
+        pairs: dataset with the columns ``anchor`` and ``positive``.
         settings: temperature and learning rate.
         steps: number of steps.
         batch_size: pairs per step; the others of a batch are the negatives.
         seed: random seed.
-        quiet: no progress bar.
+        quiet: whether to hide the progress bar.
     """
     embedding = WeightedEmbedding(tokenizer, table)
     model = SentenceTransformer(modules=[embedding, Normalize()], device="cpu")

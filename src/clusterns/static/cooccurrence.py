@@ -1,4 +1,4 @@
-"""How often two word pieces stand near each other, in bounded memory."""
+"""Count how often two word pieces co-occur, in bounded memory."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from scipy.sparse import coo_array, csr_array
 
 from clusterns.static.vocabulary import Pieces
 
-# Limit on the number of pairs in memory; each takes eight bytes, and a merge holds them twice.
+# Limit on the number of pairs in memory; each takes eight bytes, and a merge needs twice the memory.
 MAX_ENTRIES = 60_000_000
 
 
 @dataclass(frozen=True)
 class Counts:
-    """What one pass over the corpus counts.
+    """Counts from one pass over the corpus.
 
     Args:
-        pairs: (v, v) for a <= b, how often the pieces a and b stand within the window of each other.
-        pieces: (v,) how often each piece stands in the corpus.
+        pairs: (v, v) for a <= b, how often the pieces a and b occur within the window of each other.
+        pieces: (v,) how often each piece occurs in the corpus.
         lengths: (n,) the number of pieces of each line.
     """
 
@@ -55,7 +55,7 @@ def count(
 
 
 def count_block(block: Pieces, size: int, window: int) -> csr_array:
-    """The pairs of some lines: (v, v), with a <= b."""
+    """Count the pairs in a block of lines: (v, v), with a <= b."""
     ids, lines = block.ids, block.lines
     rows, columns = [], []
     for distance in range(1, window + 1):
@@ -70,9 +70,9 @@ def count_block(block: Pieces, size: int, window: int) -> csr_array:
 
 def prune(pairs: csr_array, max_entries: int) -> csr_array:
     """Drop the pairs with the smallest counts until at most half of ``max_entries`` are left."""
-    least = 1.0
-    while pairs.nnz > max_entries or (least > 1 and pairs.nnz > max_entries // 2):
-        pairs.data[pairs.data <= least] = 0
+    max_dropped = 1.0
+    while pairs.nnz > max_entries or (max_dropped > 1 and pairs.nnz > max_entries // 2):
+        pairs.data[pairs.data <= max_dropped] = 0
         pairs.eliminate_zeros()
-        least += 1
+        max_dropped += 1
     return pairs

@@ -1,4 +1,4 @@
-"""From text to a static model. Each step leaves a file, so a killed run resumes after the last one."""
+"""Learn a static model from text. Each step saves a file, so an interrupted run resumes after the last one."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from clusterns.static.vocabulary import (
     train_tokenizer,
 )
 
-# Below this, shared words explain most of the score: docs/static.md.
-FEW_LINES = 10_000
+# With fewer lines, shared words explain most of the score: docs/static.md.
+MIN_LINES = 10_000
 WHITENING_LINES = 10_000
 WHITENING_LENGTHS = (6, 80)
-# Pairs that are seen more often are memorized.
-PASSES = 4
+# Training longer memorizes the pairs.
+MAX_EPOCHS = 4
 CONTRASTS = {
     "next": "contrasting each line with the next one",
     "halves": "contrasting the two halves of each line",
@@ -58,15 +58,17 @@ def learn(
     Args:
         texts: the lines, without duplicates.
         settings: see :class:`~clusterns.static.settings.StaticSettings`.
-        documents: (n,) the document of each line; None where all lines follow each other.
+        documents: (n,) the document of each line. None: the text is one document.
         seed: random seed.
-        folder: keeps the result of each step; a step whose file is there is not repeated.
-        tokenizer: gives the word pieces; None to learn them from the text.
-        quiet: no progress bars.
+        folder: stores the result of each step; a step whose file exists is not repeated.
+        tokenizer: the tokenizer. None: learn word pieces from the text.
+        quiet: whether to hide progress bars.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    if len(texts) < FEW_LINES:
-        log(f"Warning: {len(texts):,} lines are little text for method static; see docs/static.md.")
+    if len(texts) < MIN_LINES:
+        log(
+            f"Warning: {len(texts):,} lines are too little text for method static; see docs/static.md."
+        )
     tokenizer = _tokenizer(texts, settings, folder, tokenizer)
     counts = _counts(texts, tokenizer, settings, folder, quiet)
     sample = tokenize(tokenizer, select_texts(texts, _sample(counts.lengths)))
@@ -84,9 +86,9 @@ def learn(
 
     kind, *pairs = choose_pairs(settings.contrast, counts.lengths, documents, embed, seed)
     batch_size = max(min(settings.contrast_batch_size, len(pairs[0]) // 8), 1)
-    steps = min(settings.contrast_steps, PASSES * len(pairs[0]) // batch_size)
+    steps = min(settings.contrast_steps, MAX_EPOCHS * len(pairs[0]) // batch_size)
     log(
-        f"{int(counts.pieces.sum()):,} word pieces, {tokenizer.get_vocab_size():,} different; "
+        f"{int(counts.pieces.sum()):,} word pieces, {tokenizer.get_vocab_size():,} distinct; "
         + CONTRASTS[kind]
         + (f", {steps} steps of {batch_size} pairs." if steps else ".")
     )
@@ -105,7 +107,7 @@ def learn(
 
 
 def static_model(tokenizer: Tokenizer, table: Table) -> SentenceTransformer:
-    """The table as a model of built-in modules, token weights folded in."""
+    """Build a model of built-in modules, with the token weights folded into the vectors."""
     return SentenceTransformer(
         modules=[StaticEmbedding(tokenizer, table.folded()), Normalize()], device="cpu"
     )
@@ -151,16 +153,16 @@ def _counts(
 
 
 def _sample(lengths: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Rows to fit the whitening on: evenly spaced over the lines of usual length."""
-    shortest, longest = WHITENING_LENGTHS
-    rows = np.flatnonzero((lengths >= shortest) & (lengths <= longest))
+    """Rows to fit the whitening on: evenly spaced over the lines of typical length."""
+    min_length, max_length = WHITENING_LENGTHS
+    rows = np.flatnonzero((lengths >= min_length) & (lengths <= max_length))
     if len(rows) < 2:
         rows = np.arange(len(lengths))
     return rows[evenly_spaced(len(rows), WHITENING_LINES)]
 
 
 def _saved(path: Path, make: Callable[[], Table]) -> Table:
-    """The table in ``path``, which ``make`` fills if it is missing."""
+    """Read the table in ``path``; create it with ``make`` if the file is missing."""
     if path.exists():
         saved = load_file(path)
         return Table(saved["vectors"], saved["weights"])

@@ -1,4 +1,4 @@
-"""Pairs of texts that belong together: a line and the next one, or the halves of a line."""
+"""Pairs of related texts: a line and the next one, or the halves of a line."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from clusterns.vectors.nearest import unit
 
 Rows = NDArray[np.int64]
 
-# Shorter lines are headings and fragments, longer ones several sentences.
-SHORTEST, LONGEST = 10, 80
-# A text has an order if neighbors are more similar than random lines by this many standard errors.
+# In word pieces. Shorter lines are headings and fragments, longer ones several sentences.
+MIN_LENGTH, MAX_LENGTH = 10, 80
+# A text is ordered if neighbors are more similar than random lines by this many standard errors.
 MIN_STANDARD_ERRORS = 5.0
 PROBE_PAIRS = 2_000
-# With fewer, the contrast does harm: on 1,000 lines of Wikipedia it costs a point of STS (docs/static.md).
-FEWEST_PAIRS = 2_000
+# With fewer, contrastive training hurts: on 1,000 lines of Wikipedia it costs a point of STS (docs/static.md).
+MIN_PAIRS = 2_000
 
 
 def next_lines(lengths: NDArray[np.int32], documents: Rows | None) -> tuple[Rows, Rows]:
@@ -29,7 +29,7 @@ def next_lines(lengths: NDArray[np.int32], documents: Rows | None) -> tuple[Rows
     if documents is not None:
         order = np.argsort(documents, kind="stable")
     first, second = order[:-1], order[1:]
-    fits = (lengths >= SHORTEST) & (lengths <= LONGEST)
+    fits = (lengths >= MIN_LENGTH) & (lengths <= MAX_LENGTH)
     together = fits[first] & fits[second]
     if documents is not None:
         together &= documents[first] == documents[second]
@@ -39,7 +39,7 @@ def next_lines(lengths: NDArray[np.int32], documents: Rows | None) -> tuple[Rows
 def is_ordered(
     pairs: tuple[Rows, Rows], embed: Callable[[Rows], NDArray[np.float32]], seed: int
 ) -> bool:
-    """Whether a line and the next one are more alike than two random lines."""
+    """Whether adjacent lines are more similar than random lines."""
     first, second = pairs
     random = np.random.default_rng(seed)
     if len(first) < 2:
@@ -52,7 +52,7 @@ def is_ordered(
 
 
 def halves(text: str) -> tuple[str, str]:
-    """A text cut in the middle, between words where it has any."""
+    """Split a text in the middle, between words if there are several."""
     words = text.split()
     if len(words) > 1:
         middle = len(words) // 2
@@ -62,12 +62,12 @@ def halves(text: str) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class ReadPairs:
-    """Reads the texts of rows ``anchor`` and ``positive``. A pair of a row with itself becomes its two halves."""
+    """Reads the texts of the rows ``anchor`` and ``positive``. A row paired with itself becomes its two halves."""
 
     texts: Sequence[str]
 
     def __call__(self, rows: Mapping[str, Sequence[int]]) -> dict[str, list[str]]:
-        """Read some pairs."""
+        """Read the texts of pairs."""
         anchors = select_texts(self.texts, rows["anchor"])
         if list(rows["anchor"]) == list(rows["positive"]):
             cut = [halves(text) for text in anchors]
@@ -76,7 +76,7 @@ class ReadPairs:
 
 
 def pair_dataset(texts: Sequence[str], first: Rows, second: Rows) -> Dataset:
-    """Rows ``anchor`` and ``positive``: numbers in memory, texts read when a batch needs them."""
+    """Dataset with the columns ``anchor`` and ``positive``: row numbers in memory, texts read per batch."""
     return Dataset.from_dict({"anchor": first, "positive": second}).with_transform(ReadPairs(texts))
 
 
@@ -87,20 +87,20 @@ def choose_pairs(
     embed: Callable[[Rows], NDArray[np.float32]],
     seed: int,
 ) -> tuple[str, Rows, Rows]:
-    """What the pairs are (next, halves, none), and their rows; for halves, both rows of a pair are the same.
+    """Choose the type of pairs (next, halves, none); returns it and the rows of the pairs, equal for halves.
 
     Args:
         contrast: the setting.
         lengths: (n,) the number of pieces of each line.
         documents: (n,) the document of each line, or None.
-        embed: returns the vectors of some rows, which tell whether the text has an order.
+        embed: returns the vectors of rows, used to test whether the text is ordered.
         seed: random seed.
     """
     first, second = next_lines(lengths, documents)
     if contrast == "auto":
         contrast = "next" if is_ordered((first, second), embed, seed) else "halves"
     if contrast == "halves":
-        first = second = np.flatnonzero((lengths >= SHORTEST) & (lengths <= 2 * LONGEST))
-    if contrast == "none" or len(first) < FEWEST_PAIRS:
+        first = second = np.flatnonzero((lengths >= MIN_LENGTH) & (lengths <= 2 * MAX_LENGTH))
+    if contrast == "none" or len(first) < MIN_PAIRS:
         return "none", first[:0], first[:0]
     return contrast, first, second

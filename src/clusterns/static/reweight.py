@@ -1,4 +1,4 @@
-"""Token weights and a partial whitening behind a trained encoder: what static embeddings do behind their table."""
+"""Token weights and partial whitening for a trained encoder, as in static embeddings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def reweight(
     sif_weight: float = 1e-3,
     exponent: float = 0.25,
 ) -> SentenceTransformer:
-    """``model`` with SIF token weights in its mean pooling, and a partial whitening at its end.
+    """``model`` with SIF token weights in its mean pooling, and partial whitening at the end.
 
     Both are fitted on lines spread evenly over ``texts``.
 

@@ -1,4 +1,4 @@
-"""Settings of static embeddings, named as in the literature."""
+"""Settings of static embeddings, with names from the literature."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ class StaticSettings(Settings):
     sif_weight: float = Field(1e-3, gt=0)
     """Weight a piece of frequency p by a / (a + p); this is a (Arora, Liang and Ma, 2017)."""
     whitening_exponent: float = Field(0.375, ge=0, le=1)
-    """Divide principal directions by their variance to this power before the contrast; 0.5 is full whitening."""
+    """Divide principal directions by their variance to this power before contrastive training; 0.5 is full
+    whitening."""
     final_whitening_exponent: float = Field(0.25, ge=0, le=1)
-    """The same after the contrast."""
+    """The same after contrastive training."""
     contrast: Literal["auto", "next", "halves", "none"] = "auto"
-    """Pairs of the contrast: a line and the next one, the two halves of a line, or no contrast. With fewer than 2,000
-    pairs there is none."""
+    """Pairs for contrastive training: a line and the next one, the two halves of a line, or none. It is skipped with
+    fewer than 2,000 pairs."""
     contrast_steps: int = Field(600, ge=1)
-    """Most steps of the contrast; a small corpus gets fewer, so that no pair is seen more than four times."""
+    """Maximum number of contrastive steps; a small corpus gets fewer, so that no pair is seen more than four times."""
     contrast_batch_size: int = Field(512, ge=2)
     """Pairs per step; the other pairs of a batch are the negatives."""
     contrast_temperature: float = Field(0.05, gt=0)
-    """Temperature of the contrast."""
+    """Temperature of the contrastive loss."""
     contrast_learning_rate: float = Field(4e-3, gt=0)
-    """Learning rate of the vectors; the logarithms of the token weights learn 2.5 times as fast."""
+    """Learning rate of the vectors; that of the log token weights is 2.5 times as high."""

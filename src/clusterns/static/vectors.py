@@ -1,4 +1,4 @@
-"""From counts to vectors: PPMI, its singular vectors, token weights, and a partial whitening."""
+"""Vectors from counts: PPMI, its singular vectors, token weights, and partial whitening."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from clusterns.static.vocabulary import Pieces
 
 Matrix = NDArray[np.float32]
 
-# Up to this vocabulary, dense products are faster than sparse ones and fit into a gigabyte.
+# Up to this vocabulary size, dense products are faster than sparse ones and fit into a gigabyte.
 DENSE_VOCABULARY = 16_384
 POWER_ITERATIONS = 4
 OVERSAMPLES = 76
-# Directions with a smaller share of the largest variance come from rounding.
-NO_VARIANCE = 1e-6
+# Directions with a smaller share of the largest variance are rounding errors.
+MIN_VARIANCE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -29,14 +29,14 @@ class Table:
 
     Args:
         vectors: (v, d) one row per piece.
-        weights: (v,) not negative; 0 for pieces that are left out.
+        weights: (v,) not negative; 0 for ignored pieces.
     """
 
     vectors: Matrix
     weights: Matrix
 
     def embed(self, pieces: Pieces) -> Matrix:
-        """(m, d) vectors of lines; a line of unknown pieces only gets zeros."""
+        """(m, d) vectors of lines; zeros for a line with only unknown pieces."""
         values = self.weights[pieces.ids]
         bags = csr_array(
             (values, pieces.ids, np.concatenate([[0], np.cumsum(pieces.lengths)])),
@@ -46,7 +46,7 @@ class Table:
         return (bags @ self.vectors) / np.maximum(total, np.finfo(np.float32).tiny)[:, None]
 
     def folded(self) -> Matrix:
-        """(v, d) the vectors times their weights: their plain mean points where :meth:`embed` does."""
+        """(v, d) the vectors times their weights: their plain mean has the direction of :meth:`embed`."""
         return self.vectors * self.weights[:, None]
 
 
@@ -76,7 +76,7 @@ def ppmi(pairs: csr_array, smoothing: float) -> csr_array:
 
 
 def first_vectors(counts: Counts, dimensions: int, smoothing: float, seed: int) -> Matrix:
-    """(v, d) the left singular vectors of the PPMI matrix, each row of length 1 (or zero)."""
+    """(v, d) left singular vectors of the PPMI matrix, with rows of length 1 (or zero)."""
     matrix = ppmi(counts.pairs, smoothing)
     size = matrix.shape[0]
     left, _, _ = randomized_svd(
@@ -101,9 +101,9 @@ def sif_weights(pieces: NDArray[np.int64], a: float, special: list[int]) -> Matr
 def whiten(table: Table, sample: Pieces, exponent: float) -> Table:
     """Scale the principal directions of a sample of lines by their variance to the power -``exponent``.
 
-    0.5 would make all variances equal (BERT-whitening); less keeps some of their order. The columns
-    are ordered by variance, so that the first ones are the ones to keep, and the sample's vectors
-    have a root-mean-square length of 1.
+    0.5 would make all variances equal (BERT-whitening); less keeps part of the differences. The columns
+    are ordered by variance, so that embeddings can be truncated, and the sample's vectors have a
+    root-mean-square length of 1.
     """
     mean, rotation = partial_whitening(table.embed(sample), exponent)
     return Table(((table.vectors - mean) @ rotation).astype(np.float32), table.weights)
@@ -112,10 +112,10 @@ def whiten(table: Table, sample: Pieces, exponent: float) -> Table:
 def partial_whitening(
     vectors: Matrix, exponent: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean (d,) and rotation (d, k): (v - mean) @ rotation whitens as :func:`whiten` says."""
+    """Mean (d,) and rotation (d, k): (v - mean) @ rotation whitens as in :func:`whiten`."""
     vectors = vectors.astype(np.float64)
     variances, directions = eigh(np.cov(vectors, rowvar=False))
-    order = np.flatnonzero(variances > NO_VARIANCE * variances[-1])[::-1]
+    order = np.flatnonzero(variances > MIN_VARIANCE * variances[-1])[::-1]
     scale = variances[order] ** -exponent
     length = np.sqrt((variances[order] * scale**2).sum())
     return vectors.mean(axis=0), directions[:, order] * (scale / length)

@@ -14,9 +14,9 @@ from clusterns.console import bar
 from clusterns.data.split import evenly_spaced, select_texts
 
 UNKNOWN = "[UNK]"
-# More lines than these change the vocabulary little.
+# More lines hardly change the vocabulary.
 TRAINING_LINES = 500_000
-# The library's limit of 100 letters would make whole clauses of Thai or Khmer unknown.
+# The library's limit of 100 letters would make entire clauses of Thai or Khmer unknown.
 MAX_WORD_LENGTH = 1_000
 BLOCK = 20_000
 
@@ -31,7 +31,7 @@ def train_tokenizer(texts: Sequence[str], size: int) -> Tokenizer:
         words.update(normalizer.normalize_str("\n".join(select_texts(texts, block))).split())
     letters, inner = _letters(words, size // 4)
     # The trainer numbers the letters inside words in an order that differs from run to run, and ties
-    # between merges go by number: naming all letters beforehand makes the vocabulary reproducible.
+    # between merges are broken by number. Listing all letters beforehand makes the vocabulary reproducible.
     trainer = trainers.WordPieceTrainer(
         vocab_size=size,
         min_frequency=2,
@@ -45,8 +45,8 @@ def train_tokenizer(texts: Sequence[str], size: int) -> Tokenizer:
     return _tokenizer(learner.get_vocab(), normalizer)
 
 
-def _letters(words: Counter[str], most: int) -> tuple[list[str], list[str]]:
-    """The most frequent letters, and those of them that occur inside words; both sorted."""
+def _letters(words: Counter[str], limit: int) -> tuple[list[str], list[str]]:
+    """The most frequent letters, and those that occur inside words; both sorted."""
     counts: Counter[str] = Counter()
     inside: set[str] = set()
     for word, times in words.items():
@@ -54,7 +54,7 @@ def _letters(words: Counter[str], most: int) -> tuple[list[str], list[str]]:
             counts[letter] += times
         inside.update(word[1:])
     ranked = sorted(counts, key=lambda letter: (-counts[letter], letter))
-    letters = sorted(ranked[:most])
+    letters = sorted(ranked[:limit])
     return letters, [letter for letter in letters if letter in inside]
 
 
@@ -73,7 +73,7 @@ class Pieces:
     """Lines of text as word pieces.
 
     Args:
-        ids: (n,) the pieces of all lines, one line after the other.
+        ids: (n,) the pieces of all lines, concatenated.
         lengths: (m,) the number of pieces of each line.
     """
 
@@ -87,7 +87,7 @@ class Pieces:
 
 
 def tokenize(tokenizer: Tokenizer, texts: Sequence[str]) -> Pieces:
-    """The word pieces of some lines, without special tokens."""
+    """Split lines into word pieces, without special tokens."""
     encodings = tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
     lengths = np.fromiter((len(one) for one in encodings), np.int32, len(encodings))
     ids = np.fromiter((i for one in encodings for i in one.ids), np.int32, int(lengths.sum()))
@@ -97,7 +97,7 @@ def tokenize(tokenizer: Tokenizer, texts: Sequence[str]) -> Pieces:
 def tokenize_blocks(
     tokenizer: Tokenizer, texts: Sequence[str], description: str, quiet: bool
 ) -> Iterator[Pieces]:
-    """The whole corpus in blocks of lines."""
+    """Tokenize the corpus in blocks of lines."""
     with bar(total=len(texts), desc=description, unit="line", shown=not quiet) as shown:
         for start in range(0, len(texts), BLOCK):
             stop = min(start + BLOCK, len(texts))
@@ -106,7 +106,7 @@ def tokenize_blocks(
 
 
 def special_tokens(tokenizer: Tokenizer) -> list[int]:
-    """The ids of tokens that represent no text."""
+    """The ids of tokens that do not represent text."""
     added = tokenizer.get_added_tokens_decoder()
     special = {number for number, token in added.items() if token.special}
     return sorted(special | {i for i in [tokenizer.token_to_id(UNKNOWN)] if i is not None})

@@ -8,7 +8,7 @@ async function answer(request) {
   let message = `the server answered ${response.status}`;
   try {
     message = (await response.json()).error || message;
-  } catch { /* not JSON: the status must do */ }
+  } catch { /* not JSON: report the status */ }
   throw new Refused(message);
 }
 
@@ -30,7 +30,7 @@ export async function ask(path, question, signal) {
   return (await answer(request)).json();
 }
 
-// Previews of sentences for the tooltip, fetched many at a time and kept.
+// Previews of sentences for the tooltip, fetched in batches and cached.
 export class Texts {
   constructor() {
     this.known = new Map();

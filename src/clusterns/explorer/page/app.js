@@ -1,4 +1,4 @@
-// The page: its state, its requests, and what is shown where.
+// The page: state, requests and rendering.
 
 import { ask, get, numbers, Texts } from "./api.js";
 import { changeColor, css, packed, topicColor } from "./color.js";
@@ -33,7 +33,7 @@ async function arrange() {
   try {
     all = await Promise.all(models.map((model) => positions(model, kind)));
   } catch (error) { return fail(error); }
-  if (kind !== state.kind || String(models) !== String(shownModels())) return; // chosen anew meanwhile
+  if (kind !== state.kind || String(models) !== String(shownModels())) return; // the choice has changed since the request
   while (views.length > models.length) views.pop().box.remove();
   while (views.length < models.length) views.push(new MapView(place, "", events));
   place.classList.toggle("both", models.length > 1);
@@ -60,7 +60,7 @@ function paint() {
   $("legend").replaceChildren(...legend(isDark));
 }
 
-// A number for each sentence, and the color of each number: topics, changes, or the values of a column.
+// A code for each sentence, and a color for each code: topics, changes, or the values of a column.
 function coloring(isDark) {
   if (state.color === "topic") return [topics, tree.parts.map((_, topic) => packed(tree.color(topic, isDark)))];
   if (state.color === "change") return [change, Array.from({ length: 256 }, (_, v) => packed(changeColor(v / 255, isDark)))];
@@ -75,7 +75,7 @@ function legend(isDark) {
   return corpus.columns[state.color].values.flatMap((value, n) => [chip(topicColor(n, isDark)), ` ${value.length > 24 ? `…${value.slice(-23)}` : value} `]);
 }
 
-// What stands out: the chosen topic, the selected sentences, or the search results.
+// Highlighted sentences: the chosen topic, the selection, or the search results.
 function focus() {
   let faded = null;
   const others = (keep) => { const all = new Uint8Array(corpus.count).fill(1); keep.forEach((i) => { all[i] = 0; }); return all; };
@@ -161,7 +161,7 @@ async function open(id) {
 
 async function select(points) {
   try {
-    // Of very many sentences, a sample is sent.
+    // Send only a sample of a very large selection.
     const step = Math.max(1, Math.ceil(points.length / 5000)), some = points.filter((_, n) => n % step === 0);
     const answer = await ask("api/selection", { ids: some });
     const scale = points.length / some.length;

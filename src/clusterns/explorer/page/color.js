@@ -1,4 +1,4 @@
-// Colors of topics: equally light, far apart in hue, and the same on every visit.
+// Topic colors: equal lightness, distinct hues, the same on every visit.
 
 // OKLCH to 8-bit sRGB.
 function rgb(lightness, chroma, hue) {
@@ -17,7 +17,7 @@ function rgb(lightness, chroma, hue) {
 }
 
 export const css = ([r, g, b]) => `rgb(${r} ${g} ${b})`;
-// Bytes of an ImageData are red, green, blue, alpha.
+// The bytes of an ImageData are red, green, blue, alpha.
 export const packed = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 
 const GOLDEN = Math.PI * (3 - Math.sqrt(5));

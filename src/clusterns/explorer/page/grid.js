@@ -1,4 +1,4 @@
-// Finds the point under the pointer: points sorted into the cells of a grid, once per map.
+// Finds the point under the pointer, using a grid of cells built once per map.
 
 const CELLS = 256;
 
@@ -22,7 +22,7 @@ export class Grid {
     return Math.min(CELLS - 1, Math.max(0, Math.floor(value * CELLS)));
   }
 
-  // Calls visit(point) for all points of the cells that a rectangle touches.
+  // Call visit(point) for all points in the cells that a rectangle touches.
   within(left, top, right, bottom, visit) {
     const [x0, x1, y0, y1] = [left, right, top, bottom].map((value) => this.cell(value));
     for (let y = y0; y <= y1; y++) {
@@ -31,7 +31,7 @@ export class Grid {
     }
   }
 
-  // The nearest point within a radius, or -1; all points within it are added to the list ``around``.
+  // Return the nearest point within a radius, or -1; add all points within it to the list ``around``.
   nearest(x, y, radius, around) {
     let best = -1, least = radius * radius;
     this.within(x - radius, y - radius, x + radius, y + radius, (i) => {

@@ -1,10 +1,10 @@
-// One map: points under a camera, what is drawn on top of them, and its pointer and keyboard controls.
+// One map: points under a camera, overlays, and pointer and keyboard controls.
 
 import { Grid } from "./grid.js";
 import { splat } from "./splat.js";
 import { css } from "./color.js";
 
-const MORPH = 700; // milliseconds in which points move to another map
+const MORPH = 700; // milliseconds that points take to move to another map
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 export class MapView {
@@ -46,7 +46,7 @@ export class MapView {
   place(xy, animate) {
     const from = this.xy;
     this.target = xy;
-    this.grid = null; // made when it is first needed, so that the first picture comes sooner
+    this.grid = null; // built on first use, so that the first frame is drawn sooner
     this.labelPlaces = null;
     if (!animate || from.length !== xy.length || still()) {
       this.xy = xy;
@@ -93,7 +93,7 @@ export class MapView {
     if (this.xy.length && (!this.camera || this.fitted)) this.fit(); else this.draw();
   }
 
-  // The central 99 % of the points fill the picture, so that a few outliers do not shrink the rest.
+  // The central 99 % of the points fill the view, so that a few outliers do not shrink the rest.
   fit() {
     const count = this.xy.length / 2, step = Math.max(1, Math.floor(count / 5000)), xs = [], ys = [];
     for (let i = 0; i < count; i += step) {
@@ -228,7 +228,7 @@ export class MapView {
     context.stroke();
   }
 
-  // Names of topics above their points, the largest first, without overlaps.
+  // Draw topic names above their points, largest first, without overlaps.
   drawLabels(context) {
     if (!this.labels.length || this.target !== this.xy) return;
     this.labelPlaces ||= this.labels.map(({ points }) => {
@@ -246,7 +246,7 @@ export class MapView {
     this.labels.forEach(({ text, color }, n) => {
       if (!this.labelPlaces[n]) return;
       const [middle, edge] = this.at(...this.labelPlaces[n]), y = edge - 11 * r, width = context.measureText(text).width + 14 * r;
-      // A name at the edge is moved inside.
+      // Move a name at the edge inside.
       const inside = middle > 0 && middle < this.over.width;
       const x = inside ? Math.min(this.over.width - width / 2, Math.max(width / 2, middle)) : middle;
       const box = [x - width / 2, y - 10 * r, x + width / 2, y + 10 * r];
@@ -360,7 +360,7 @@ export class MapView {
     const others = [...this.pointers].filter(([id]) => id !== event.pointerId);
     this.pointers.set(event.pointerId, place);
     if (Math.hypot(place[0] - this.begun.place[0], place[1] - this.begun.place[1]) > 5) this.begun.moved = true;
-    if (others.length) { // two fingers: zoom around the one that rests
+    if (others.length) { // two fingers: zoom around the one that does not move
       const rest = others[0][1];
       const [now, then] = [place, before].map((p) => Math.hypot(p[0] - rest[0], p[1] - rest[1]) || 1);
       this.begun.moved = true;
@@ -408,7 +408,7 @@ export class MapView {
       let [x, y] = this.cross.map((value, axis) => value + step * moves[event.key][axis]);
       const dx = Math.min(0, x - 30) + Math.max(0, x - width + 30);
       const dy = Math.min(0, y - 30) + Math.max(0, y - height + 30);
-      if (dx || dy) { // at the edge the map moves, not the cross
+      if (dx || dy) { // at the edge, the map moves instead of the crosshair
         const r = this.ratio / this.camera.scale;
         this.look({ ...this.camera, x: this.camera.x + dx * r, y: this.camera.y + dy * r });
       }

@@ -1,4 +1,4 @@
-// The lists beside the map. Text of the corpus is inserted as text, never as HTML.
+// The lists next to the map. Text of the corpus is inserted as text, never as HTML.
 
 import { css } from "./color.js";
 
@@ -34,7 +34,7 @@ export class Panels {
     this.place.scrollTop = 0;
   }
 
-  // Arrows go through the list.
+  // Arrow keys move through the list.
   walk(event) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (!step) return;
@@ -44,7 +44,7 @@ export class Panels {
     event.preventDefault();
   }
 
-  // quiet: the heading above the rows already says whether they are new or lost
+  // quiet: the heading above the rows already marks them as gained or lost
   row(sentence, { rank, score, mark, note, quiet } = {}) {
     const why = sentence.words?.length ? sentence.words.join(", ") : null;
     const { id, text, name, topic } = sentence, { context } = this;
@@ -132,7 +132,7 @@ export class Panels {
       open ? this.examples(topic) : null);
   }
 
-  // The central sentences of a topic; of a merged one, a heading and a few for each of its parts.
+  // The central sentences of a topic; for a merged topic, a heading and a few sentences per part.
   examples({ parts }) {
     const few = parts.length > 1 ? 3 : undefined;
     return element("div", { class: "parts" }, ...parts.flatMap((part) => [

@@ -1,4 +1,4 @@
-// Draws points as small discs, blended into pixels: needs no GPU, and a few milliseconds for 100,000 points.
+// Draws points as small discs, blended into pixels: no GPU needed, a few milliseconds for 100,000 points.
 
 function disc(radius) {
   const reach = Math.ceil(radius), pixels = [];
@@ -12,7 +12,7 @@ function disc(radius) {
 }
 
 // pixels: Uint32Array of width x height; colors: Uint32Array; faded: Uint8Array (1 = in the
-// background) or null. Faded points come first, so that the others lie on top.
+// background) or null. Faded points come first, so that the others are on top.
 export function splat(pixels, width, height, xy, camera, colors, faded, radius, alpha) {
   const mask = disc(radius), size = mask.pixels.length, reach = mask.reach;
   const offsets = mask.pixels.map(({ dx, dy }) => dy * width + dx);

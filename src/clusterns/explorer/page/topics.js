@@ -2,19 +2,19 @@
 
 import { topicColor } from "./color.js";
 
-const LABEL_POINTS = 400; // sentences that are enough to find where a topic lies
+const LABEL_POINTS = 400; // sentences that are enough to locate a topic
 const labelColor = (color, isDark) => color.map((value) => Math.round(isDark ? value + (255 - value) * 0.35 : value * 0.62));
 
 export class TopicTree {
-  // topics: the leaves, the largest first; merges: [{id, children, size, words}], the closest first
+  // topics: the leaves, largest first; merges: [{id, children, size, words}], most similar first
   constructor(topics, merges) {
     this.topics = topics;
     this.merges = merges;
     this.cut(topics.length);
   }
 
-  // Merge the most similar topics until this many remain. A merged topic is called by the number of
-  // its largest part, and keeps its color.
+  // Merge the most similar topics until this many remain. A merged topic takes the number and
+  // the color of its largest part.
   cut(count) {
     const number = new Map(this.topics.map((topic) => [topic.id, topic.id])), merged = new Map();
     this.parts = this.topics.map((topic) => topic.id);
@@ -37,7 +37,7 @@ export class TopicTree {
   name(topic) { return topic < 0 ? "no topic" : this.names.get(this.of(topic)) || `topic ${this.of(topic)}`; }
   color(topic, isDark) { return topicColor(this.of(topic), isDark); }
 
-  // Names for the map, the largest topics first, each with the sentences it belongs to.
+  // Topic names for the map, largest topics first, each with its sentences.
   labels(topicOfSentence, isDark) {
     if (!this.points) {
       this.points = new Map(this.list.map((topic) => [topic.id, []]));
@@ -50,7 +50,7 @@ export class TopicTree {
   }
 }
 
-// Two words for each topic; if a larger one has them already, the first and a later one.
+// Two words for each topic; if a larger topic has the same two, the first and a later one.
 function namesOf(topics) {
   const taken = new Set(), names = new Map();
   for (const { id, words: [first, ...others] } of topics) {
