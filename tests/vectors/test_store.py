@@ -134,7 +134,7 @@ def test_done_is_there_readable_as_long_and_of_this_manifest(tmp_path, capsys):
     assert store.is_done(0, 3)
     assert not store.is_done(0, 4)
     assert not Store(tmp_path, manifest("n")).is_done(0, 3)
-    assert "of another model, corpus or setting" in capsys.readouterr().err
+    assert "from another model, corpus or setting" in capsys.readouterr().err
     whole = store.path(0).read_bytes()
     for cut in (0, 5, len(whole) - 5):
         store.path(0).write_bytes(whole[:cut])
