@@ -146,7 +146,7 @@ def bar(iterable: Iterable[Any] | None = None, *, shown: bool = True, **options:
     disable = not shown or not shows_status()
     if sys.stderr.isatty():
         return tqdm(iterable, disable=disable, **options)
-    # Discard what the library itself writes.
+    # Discard the output of tqdm itself.
     return Lines(iterable, disable=disable, file=io.StringIO(), **options)
 
 

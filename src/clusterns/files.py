@@ -32,7 +32,7 @@ _COMPLETE = ".content.complete"  # in a folder that is being filled
 
 
 def cache_folder(name: str) -> Path:
-    """A folder for what can be computed or downloaded again, in ``$CLUSTERNS_CACHE`` or the home folder."""
+    """A folder for reproducible files, in ``$CLUSTERNS_CACHE`` or the home folder."""
     cache = os.environ.get("CLUSTERNS_CACHE")
     return (Path(cache).expanduser() if cache else Path.home() / ".cache" / "clusterns") / name
 

@@ -56,7 +56,7 @@ def validated(
     source: str,
     where: str = "`clusterns recipes --keys` lists all of them.",
 ) -> S:
-    """Validate ``values``, or raise a UserError that names the key, the value and what is allowed.
+    """Validate ``values``, or raise a UserError that names the key, the value and the allowed values.
 
     ``where`` tells the user where the keys are explained.
     """

@@ -122,7 +122,7 @@ REFUSALS = [
     ([*ENCODE, "--shard-size", "0"], "--shard-size"),
     ([*ENCODE, "--device", "gpu"], "--device gpu: a device is cpu"),
     ([*ENCODE, "--on", "ray", "--shard", "0/2"], "--shard"),
-    (["search", "old", "a query"], "no finished run in old"),
+    (["search", "old", "a query"], "old is not a finished run"),
     (["search", "minibert", "", "corpus.txt", *MEAN], "the query is empty"),
     (["search", "minibert", "a query", "none.txt", *MEAN], "there is no file or folder none.txt"),
     (["search", "minibert", "a query", "corpus.txt"], "--pooling"),

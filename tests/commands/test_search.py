@@ -185,7 +185,7 @@ def test_kept_columns_of_encoded_text(run: Run, tiny_bert: Path, tmp_path: Path)
         ("a river", 3, {"year": "2001"}), ("a town", 2, {"year": "2001"}),
     ]  # fmt: skip
     with pytest.raises(
-        UserError, match="--where month: there is no such column; the columns are year, source"
+        UserError, match="--where month: no such column. The columns are year, source"
     ):
         search(tiny_bert, "river", tmp_path / "v", where={"month": "5"}, quiet=True)
 

@@ -34,7 +34,7 @@ class AdaptSettings(Settings):
     batch_size: int = Field(64, ge=1)
     """Batch size of the encoder."""
     landmarks: int = Field(2000, ge=1)
-    """Landmarks of the map: randomly chosen sentences, each of which moves the embeddings near it."""
+    """Landmarks of the map: randomly chosen sentences, each of which shifts nearby embeddings."""
     threshold: float = Field(0.2, ge=0, lt=1)
     """Cosine above which a landmark acts. Embeddings farther than that from every landmark do not move."""
     general_weight: float = Field(0.5, ge=0)

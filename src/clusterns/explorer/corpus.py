@@ -138,7 +138,7 @@ def check_corpus(
     run = RunFolder(Path(model))
     if not corpus and not run.is_finished:
         raise UserError(
-            f"there is no finished run in {model} whose corpus could be used. Specify a corpus."
+            f"{model} is not a finished run whose corpus could be used. Specify a corpus."
         )
     if not corpus and not (run.path / INDEX / COMPLETE).is_file():
         _reading(run)
@@ -177,8 +177,8 @@ def open_corpus(
         loading: how to load the model.
         column: column of the text in tables.
         id_column: column of the ids in tables.
-        unit: what gets an embedding.
-        keep: columns to keep.
+        unit: unit of text that gets an embedding.
+        keep: columns to keep with the text.
         max_sentences: read at most this many.
         device: device of the model.
         batch_size: batch size.

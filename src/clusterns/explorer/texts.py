@@ -30,7 +30,7 @@ class Texts:
 
     Attributes:
         distinct: the texts.
-        numbers: (n,) numbers of the rows (in plain text: lines) with text, from 1 over the whole corpus.
+        numbers: (n,) numbers of the rows (in plain text: lines) with text, from 1 over the entire corpus.
         of: (n,) index of the text of each row in ``distinct``.
         table: source, line, heading and kept columns of each row, as far as known.
         ids: the id of each row, if the rows have ids.
@@ -75,7 +75,7 @@ class Texts:
             if name not in self.columns:
                 known = ", ".join(self.columns) or "none"
                 raise UserError(
-                    f"--where {name}: there is no such column; the columns are {known}. Text that was "
+                    f"--where {name}: no such column. The columns are {known}. Text that was "
                     "encoded before needs `clusterns encode --keep`."
                 )
             matches = pc.is_in(self.table[name], pa.array(values, pa.string()))

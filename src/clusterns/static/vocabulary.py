@@ -22,7 +22,7 @@ BLOCK = 20_000
 
 
 def train_tokenizer(texts: Sequence[str], size: int) -> Tokenizer:
-    """Train a WordPiece tokenizer, lower-cased, on lines spread over the whole corpus."""
+    """Train a WordPiece tokenizer, lower-cased, on lines spread over the entire corpus."""
     rows = evenly_spaced(len(texts), TRAINING_LINES)
     blocks = [rows[i : i + BLOCK] for i in range(0, len(rows), BLOCK)]
     normalizer = normalizers.BertNormalizer(lowercase=True)

@@ -46,7 +46,7 @@ CALIBRATION = 10_000  # texts that determine the ranges of int8 and uint8
 
 @dataclass(frozen=True)
 class EncodeReport:
-    """What was encoded.
+    """Counts of an encoding run.
 
     ``texts`` and ``shards`` count the entire corpus, and ``missing`` lists the shards that other
     processes have yet to encode; ``encoded``, ``truncated`` and ``empty`` count the texts that this

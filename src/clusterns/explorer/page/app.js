@@ -21,8 +21,8 @@ const shownModels = () => state.model === "both" ? [1, 0] : [state.model];
 async function positions(model, kind) {
   const key = `${model}/${kind}`;
   if (!maps[key]) {
-    const whole = await numbers(`api/map/${key}`, Uint16Array);
-    maps[key] = Float32Array.from(whole, (value) => value / 65535);
+    const integers = await numbers(`api/map/${key}`, Uint16Array);
+    maps[key] = Float32Array.from(integers, (value) => value / 65535);
   }
   return maps[key];
 }

@@ -33,10 +33,10 @@ export class Grid {
 
   // Return the nearest point within a radius, or -1; add all points within it to the list ``around``.
   nearest(x, y, radius, around) {
-    let best = -1, least = radius * radius;
+    let best = -1, minDistance = radius * radius;
     this.within(x - radius, y - radius, x + radius, y + radius, (i) => {
       const dx = this.xy[2 * i] - x, dy = this.xy[2 * i + 1] - y, distance = dx * dx + dy * dy;
-      if (distance <= least) { best = i; least = distance; }
+      if (distance <= minDistance) { best = i; minDistance = distance; }
       if (around && distance < radius * radius) around.push(i);
     });
     return best;

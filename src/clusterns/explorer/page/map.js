@@ -41,7 +41,7 @@ export class MapView {
       `Map of the sentences${name ? `, ${name}` : ""}. Arrow keys move the crosshair, Enter opens a sentence.`);
   }
 
-  // ---- what is shown
+  // ---- content
 
   place(xy, animate) {
     const from = this.xy;
