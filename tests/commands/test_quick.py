@@ -147,7 +147,7 @@ REFUSALS = [
     (["topics", "minibert", "corpus.txt", "--output", "a.txt"], "--output a.txt: name a .csv"),
     (["topics", "minibert", "corpus.txt", *MEAN, "--assign", "gone.txt"], "gone.txt"),
     (["topics", "none", "corpus.txt"], "'none' is not a run folder"),
-    (["explore", "minibert", *MEAN], "no finished run"),
+    (["explore", "minibert", *MEAN], "minibert is not a finished run"),
     (["explore", "none", "corpus.txt"], "'none' is not a run folder"),
     (["explore", "minibert", "none.txt", *MEAN], "none.txt"),
     (["explore", "minibert", "corpus.txt", "--against", "base", *MEAN], "--against base"),
