@@ -50,7 +50,8 @@ class EncodeSettings(Settings):
     Default: the number of the row, from 0 over all of the corpus."""
     unit: Unit = "row"
     """Unit of text that gets an embedding. row: every line or row, empty ones too. sentence: their sentences. passage:
-    paragraphs of hard-wrapped text and of Markdown, other lines and rows, cut after a sentence if longer than the model reads."""
+    paragraphs of hard-wrapped text and of Markdown, other lines and rows, cut after a sentence if longer than the
+    model reads."""
     keep: tuple[str, ...] = ()
     """Column to keep with the text, for display and filters in search. May be repeated."""
     text: bool = True
