@@ -165,7 +165,7 @@ def test_the_function_writes_what_the_model_gives(
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"corpus": []}, "name at least one file"),
+        ({"corpus": []}, "pass at least one file"),
         ({"precision": "int4"}, "encode: precision = 'int4'"),
         ({"shard": "x"}, "--shard x: write i/n for part i of n, counted from 0"),
     ],

@@ -124,7 +124,7 @@ REFUSALS = [
     ([*ENCODE, "--on", "ray", "--shard", "0/2"], "--shard"),
     (["search", "old", "a query"], "old is not a finished run"),
     (["search", "minibert", "", "corpus.txt", *MEAN], "the query is empty"),
-    (["search", "minibert", "a query", "none.txt", *MEAN], "there is no file or folder none.txt"),
+    (["search", "minibert", "a query", "none.txt", *MEAN], "file or folder none.txt does not exist"),
     (["search", "minibert", "a query", "corpus.txt"], "--pooling"),
     (["search", "minibert", "a query", "corpus.txt", *MEAN, "--top", "0"], "--top"),
     (["search", "minibert", "a query", "corpus.txt", *MEAN, "--where", "1999"], "write COLUMN=VALUE"),

@@ -33,7 +33,7 @@ def reason(text: str | None, **settings: int) -> str:
         ("e\u0301te\u0301 stays decomposed", None),
     ],
 )
-def test_blanks_and_control_characters_are_normalised(raw: str, expected: str | None) -> None:
+def test_blanks_and_control_characters_are_normalized(raw: str, expected: str | None) -> None:
     assert cleaned(raw) == [expected or raw]
 
 

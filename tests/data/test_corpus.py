@@ -126,7 +126,7 @@ def test_a_file_that_changes_while_it_is_read(
         return clean(*args, **settings)  # type: ignore[arg-type]
 
     monkeypatch.setattr(module, "clean", edit_then_clean)
-    with pytest.raises(UserError, match="changed while it was read"):
+    with pytest.raises(UserError, match="changed while it was being read"):
         prepared(text)
     assert list(folder.iterdir()) == []
 
@@ -137,7 +137,7 @@ def test_a_file_that_changes_while_it_is_read(
         ("a.txt", b"\n12\n\n", "no usable sentence in .*2 empty, 1 not text"),
         ("a.csv", b"text\n", "no usable sentence in .*a.csv: 0 lines read"),
         ("a.txt", b"Good line here\n" * 200_000 + b"bad \xff line", r"\(line 200,001\)"),
-        ("a.txt.gz", gzip.compress(b"Good line here\n" * 9999)[:-20], "cut off or damaged"),
+        ("a.txt.gz", gzip.compress(b"Good line here\n" * 9999)[:-20], "truncated or damaged"),
         ("a.jsonl", b'{"text": "Good line here"}\n{"text"', "line 2 is not JSON"),
     ],
 )

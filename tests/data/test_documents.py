@@ -100,7 +100,7 @@ def test_a_row_without_a_name_is_a_document_of_its_own(tmp_path: Path) -> None:
 
 def test_what_has_no_documents(tmp_path: Path) -> None:
     with pytest.raises(
-        UserError, match="is plain text: it has no tabs, and so no column of document"
+        UserError, match="is plain text without tabs, so it has no column of document"
     ):
         groups(made(tmp_path, "a.txt", POEM), document="chapter")
     with pytest.raises(UserError, match="no column 'doc'; its columns are 'text'"):

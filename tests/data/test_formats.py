@@ -88,18 +88,23 @@ def test_a_json_file_may_hold_an_array(
             "line 3: the text is 3.5, not a string",
         ),
         ("jsonl", '{"text": "a"}\n{"txt": "b"}\n', None, "line 2 has no column 'text'.*'txt'"),
-        ("jsonl", '{"title": "a", "body": "b"}', None, "which column.*'title', 'body'"),
+        ("jsonl", '{"title": "a", "body": "b"}', None, "specify the column.*'title', 'body'"),
         ("jsonl", '{"title": "a"}', "body", "no column 'body'; its columns are 'title'"),
-        ("csv", 'text\nfine\n"open\nand open\n', None, "line 3 is broken csv.*quotation mark"),
-        ("csv", 'text\n"a" b\n', None, "line 2 is broken csv"),
+        ("csv", 'text\nfine\n"open\nand open\n', None, "line 3 is malformed CSV.*quotation mark"),
+        ("csv", 'text\n"a" b\n', None, "line 2 is malformed CSV"),
         (
             "csv",
             'text\n"' + "x\n" * 2_100_000,
             None,
-            "line 2 is broken csv.*field larger.*4,000,000",
+            "line 2 is malformed CSV.*field larger.*4,000,000",
         ),
-        ("csv", "text,label\na,1\nb, c,1\nd, e,1\n", None, "line 3 has 3 cells.*names 2 columns"),
-        ("csv", "title,body\na,b\n", None, "say which column.*'title', 'body'"),
+        (
+            "csv",
+            "text,label\na,1\nb, c,1\nd, e,1\n",
+            None,
+            "line 3 has 3 cells.*header has 2 columns",
+        ),
+        ("csv", "title,body\na,b\n", None, "specify the column.*'title', 'body'"),
         ("csv", "title,body\na,b\n", "text", "no column 'text'"),
     ],
 )
@@ -142,7 +147,7 @@ def test_parquet(tmp_path: Path, kind: pa.DataType) -> None:
     table = pa.table({"n": [1, 2, 3], "body": pa.array(["a", None, "é"]).cast(kind)})
     pq.write_table(table, tmp_path / "a.parquet")
     assert read(tmp_path / "a.parquet") == ["a", None, "é"]
-    with pytest.raises(UserError, match="column 'n' holds int64, not text"):
+    with pytest.raises(UserError, match="column 'n' has type int64, not text"):
         read(tmp_path / "a.parquet", "n")
     with pytest.raises(UserError, match="no column 'text'; its columns are 'n', 'body'"):
         read(tmp_path / "a.parquet", "text")
@@ -155,7 +160,7 @@ def test_broken_parquet(tmp_path: Path) -> None:
         read(tmp_path / "a.parquet")
     content = (tmp_path / "a.parquet").read_bytes()
     (tmp_path / "a.parquet").write_bytes(content[: len(content) // 2])
-    with pytest.raises(UserError, match=r"a.parquet: it is cut off or damaged"):
+    with pytest.raises(UserError, match=r"a.parquet: it is truncated or damaged"):
         read(tmp_path / "a.parquet")
 
 
@@ -183,7 +188,9 @@ def test_ids_of_tables(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     assert read_ids(path, None, "key") == [("3", "x"), ("1", "y"), (None, None)]
     assert read_ids(path, "text", "name") == [("a", "x"), ("b", "y"), ("c", None)]
-    with pytest.raises(UserError, match="column 'share' holds double; ids are strings or whole"):
+    with pytest.raises(
+        UserError, match="column 'share' has type double, but ids must be strings or integers"
+    ):
         read_ids(path, None, "share")
-    with pytest.raises(UserError, match=r"a.txt is plain text: it has no tabs, .* column of id"):
+    with pytest.raises(UserError, match=r"a.txt is plain text without tabs, .* column of id"):
         read_ids(made(tmp_path, "a.txt", "one\n"), None, "id")

@@ -28,7 +28,7 @@ def test_no_two_lists_are_alike() -> None:
 @pytest.mark.parametrize(
     ("texts", "names", "message"),
     [
-        (["a", "b"], ["x"], "2 texts have 1 names: give a name for each text, or none"),
+        (["a", "b"], ["x"], "2 texts have 1 names: pass a name for each text, or none"),
         (["a", None], None, "text 1 is NoneType, not a string"),
         (["a"], [3], "name 0 is int, not a string"),
         (["a \ud83d"], None, "text 0 is not valid Unicode"),

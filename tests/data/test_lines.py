@@ -69,19 +69,19 @@ def test_packed_files(ending: str, pack) -> None:  # type: ignore[no-untyped-def
     packed = pack(text.encode())
     assert read(packed, "corpus.txt" + ending) == text.split("\n")
     assert read(packed + packed, "corpus.txt" + ending)[-1] == text.split("\n")[-1]
-    with pytest.raises(UserError, match=rf"cannot read corpus.txt\{ending}: it is cut off"):
+    with pytest.raises(UserError, match=rf"cannot read corpus.txt\{ending}: it is truncated"):
         read(packed[: len(packed) // 2], "corpus.txt" + ending)
-    with pytest.raises(UserError, match="cut off or damaged"):
+    with pytest.raises(UserError, match="truncated or damaged"):
         read(b"plain text with a wrong ending", "corpus.txt" + ending)
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"text\nPNG\0\x01", "not text: it has a NUL byte at offset 8"),
-        ("é".encode("utf-32"), "not text: it has a NUL byte at offset 2"),
-        ("é\n".encode("utf-16-le"), "not text: it has a NUL byte at offset 1"),
-        ("ab".encode("utf-16")[:-1], "cut off or damaged"),
+        (b"text\nPNG\0\x01", "not text: it contains a NUL byte at offset 8"),
+        ("é".encode("utf-32"), "not text: it contains a NUL byte at offset 2"),
+        ("é\n".encode("utf-16-le"), "not text: it contains a NUL byte at offset 1"),
+        ("ab".encode("utf-16")[:-1], "truncated or damaged"),
         ("caf\xe9\n".encode("latin1"), r"0xE9 at offset 3 \(line 1\).*iconv"),
         ("cut 日".encode()[:-1], "is not UTF-8"),
     ],

@@ -87,7 +87,7 @@ def test_rows_of_tables_with_kept_columns(tmp_path: Path) -> None:
         (1, "1999", '["x"]'), (2, None, "y"), (2, None, "y"),
     ]  # fmt: skip
     assert " ".join(row["text"] for row in found[1:]) == long.strip()
-    with pytest.raises(UserError, match="--keep source: this name is taken"):
+    with pytest.raises(UserError, match="--keep source: this column name is reserved"):
         read(tmp_path, "row", "source")
 
 

@@ -62,9 +62,9 @@ def test_only_new_kinds_of_text_have_a_new_identity(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("missing.txt", "there is no file or folder missing.txt"),
-        ("some/missing.jsonl.gz", "there is no file or folder some/missing.jsonl.gz"),
-        ("what is this", "there is no file or folder"),
+        ("missing.txt", "file or folder missing.txt does not exist"),
+        ("some/missing.jsonl.gz", "file or folder some/missing.jsonl.gz does not exist"),
+        ("what is this", "file or folder what is this does not exist"),
         ("x" * 300, "cannot read x+: File name too long"),
     ],
 )
@@ -74,7 +74,7 @@ def test_what_is_not_there(name: str, message: str) -> None:
 
 
 def test_what_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(UserError, match="name at least one"):
+    with pytest.raises(UserError, match="pass at least one"):
         find_sources([])
     (tmp_path / "notes.png").write_text("text")
     with pytest.raises(
@@ -82,7 +82,7 @@ def test_what_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     ):
         find_sources([str(tmp_path)])
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(UserError, match="a pipe must be saved first"):
+    with pytest.raises(UserError, match="Save the output of a pipe first"):
         find_sources([str(tmp_path / "pipe")])
     (tmp_path / "a.txt").write_text("text\n")
 
@@ -159,7 +159,7 @@ def test_a_prepared_hub_dataset_needs_no_network(monkeypatch: pytest.MonkeyPatch
     (offline,) = find_sources(["owner/name"])
     assert offline.identity() == online.identity()
     with pytest.raises(
-        UserError, match=r"no file or folder my/texts, and the Hub.*no network here"
+        UserError, match=r"file or folder my/texts does not exist, and the Hub.*no network here"
     ):
         find_sources(["my/texts"])
 
@@ -185,7 +185,7 @@ def test_a_dataset_streams_through_the_datasets_library(tmp_path: Path) -> None:
     for arguments, message in (
         (("dev",), r"cannot read the dataset .*dev"),
         (("train", "text"), "no column 'text'"),
-        (("train", "n"), "column 'n' holds int64"),
+        (("train", "n"), "column 'n' has type int64"),
     ):
         with pytest.raises(UserError, match=message):
             next(batches(*arguments))
@@ -208,18 +208,18 @@ def test_a_refusal_imports_nothing_heavy(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True
     )
-    assert done.stdout == "there is no file or folder missing.txt.\n\n"
+    assert done.stdout == "file or folder missing.txt does not exist.\n\n"
 
 
 @pytest.mark.parametrize(
     ("name", "content", "columns", "message"),
     [
         ("a.csv", b"a,b\n1,hello\n", Columns("c"), "no column 'c'"),
-        ("a.jsonl", b'{"a": "x", "b": "y"}\n', Columns(), "say which column"),
+        ("a.jsonl", b'{"a": "x", "b": "y"}\n', Columns(), "specify the column"),
         ("a.txt", b"\x7fELF\0", Columns(), "is not text"),
         ("a.txt", b"hello\n", Columns("2"), "is plain text"),
         ("a.txt", b"hello\n", Columns(document="chapter"), "is plain text"),
-        ("a.csv.gz", b"text\n", Columns(), "cut off or damaged"),
+        ("a.csv.gz", b"text\n", Columns(), "truncated or damaged"),
     ],
 )
 def test_the_beginning_of_a_file_is_looked_at_where_columns_are_known(

@@ -87,7 +87,7 @@ def test_the_seed_decides_which_documents() -> None:
 
 
 def test_documents_that_are_too_large_to_keep_out() -> None:
-    with pytest.raises(UserError, match=r"the smallest of 3 has 15 of all 55 sentences"):
+    with pytest.raises(UserError, match=r"the smallest of 3 documents has 15 of the 55 sentences"):
         split_heldout(in_documents([15, 20, 20]), 1000, 0)
     rows, heldout = split_heldout(in_documents([2, 3]), 1000, 0)
     assert (len(rows), heldout) == (5, [])

@@ -126,7 +126,7 @@ def test_texts(
         ("AG", "1\ta\n2\n", "line 2: expected 2 columns"),
         ("DBpedia", "1,a,b\n" * 3 + "2,a\n", "line 4: expected text in column 1 and column 3"),
         ("DBpedia", "1,a,b\n15,a,b\n", "line 2: the label '15' is none of"),
-        ("DBpedia", '1,a,b\n2,a,"b\n', "line 2 is broken csv"),
+        ("DBpedia", '1,a,b\n2,a,"b\n', "line 2 is malformed CSV"),
         ("SST-2", "fine\t1\nbad\t2\n", "sentiment-train, line 2: the label '2'"),
         ("TREC", "NUM:dist How far ?\nwhat\n", "train_5500.label, line 2"),
         ("MRPC", "header\n1\t2\t3\ta\n", "msr_paraphrase_train.txt, line 2"),

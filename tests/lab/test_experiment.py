@@ -260,7 +260,7 @@ def test_unknown_rows_cannot_be_chosen(tmp_path, corpus):
 
 def test_a_missing_text_or_base_is_refused_before_any_trial(tmp_path, corpus):
     experiment = load_experiment(own(tmp_path, corpus="nothere.txt"))
-    with pytest.raises(UserError, match="there is no file or folder nothere.txt"):
+    with pytest.raises(UserError, match="file or folder nothere.txt does not exist"):
         run_trials(trials_of(experiment, tmp_path, "small"), OnThisMachine(), 1)
     trials = trials_of(experiment, tmp_path, "small", corpus=corpus, base="/no/where")
     with pytest.raises(UserError, match="base '/no/where' is not a folder"):

@@ -235,7 +235,7 @@ def test_a_corpus_that_changes_meanwhile(corpus, model, tmp_path, monkeypatch):
     ("content", "options", "message"),
     [
         ("", {}, "there is no text in"),
-        ("one", {"id_column": "id"}, "is plain text: it has no tabs, and so no column of id"),
+        ("one", {"id_column": "id"}, "is plain text without tabs, so it has no column of id"),
         ("one", {"precision": "int8"}, "at least two texts"),
     ],
 )

@@ -71,7 +71,7 @@ def test_repeated_rows_keep_their_tokens_and_depend_on_seed_epoch_and_sentence(
     assert ids(collator(tiny_bert, views=views, seed=4)(ROWS), "positive") != repeated
     made.epoch = 1
     assert ids(made(ROWS), "positive") != repeated
-    short = collator(tiny_bert, views=views, seed=3, longest=5)
+    short = collator(tiny_bert, views=views, seed=3, max_tokens=5)
     assert ids(short(ROWS), "positive") == anchors  # no room: unchanged
 
 

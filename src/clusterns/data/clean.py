@@ -16,23 +16,23 @@ from clusterns.data.settings import MIN_WORDS
 # About what an encoder of 512 tokens can read at all; a longer line is a document.
 MAX_CHARS = 2000
 
-# Soft hyphen, zero-width space, word joiner, byte-order mark: invisible, and two lines that differ
-# in them only are the same sentence. The zero-width joiners stay: they carry meaning in many
-# scripts. Normal forms (NFC) are left alone too: that is the tokenizer's business.
+# Soft hyphen, zero-width space, word joiner, byte-order mark: invisible, so two lines that differ only
+# in them are the same sentence. The zero-width joiners stay because they carry meaning in many
+# scripts. Unicode normalization (NFC) is left to the tokenizer.
 _INVISIBLE = r"\x{AD}\x{200B}\x{2060}\x{FEFF}"
 _DAMAGED = r"\p{Co}\x{FFFD}\x00-\x08\x0E-\x1F\x7F-\x9F"
-# Nearly every line has only letters and single blanks: rows are rewritten only where this is found.
-_ODD_BLANK = r"\p{Cc}\p{Zl}\p{Zp}\x{A0}\x{1680}\x{2000}-\x{200A}\x{202F}\x{205F}\x{3000}"
-_ODD = f"[{_INVISIBLE}{_DAMAGED}{_ODD_BLANK}]|  "
+# Most lines contain only letters and single spaces. Only rows that match this pattern are rewritten.
+_ODD_SPACE = r"\p{Cc}\p{Zl}\p{Zp}\x{A0}\x{1680}\x{2000}-\x{200A}\x{202F}\x{205F}\x{3000}"
+_ODD = f"[{_INVISIBLE}{_DAMAGED}{_ODD_SPACE}]|  "
 
 
 def clean(
     texts: pa.Array, *, min_words: int = MIN_WORDS, max_chars: int = MAX_CHARS
 ) -> tuple[pa.Array, NDArray[np.bool_], Counter[str]]:
-    """Normalize spaces and control characters, and keep what can be a sentence.
+    """Normalize spaces and control characters, and keep the rows that can be sentences.
 
     Returns:
-        the kept rows in their order; for every row, whether it was kept; and counts: ``read``, and those dropped as
+        the kept rows in order; for every row, whether it was kept; and counts of rows ``read`` and of rows dropped as
         ``empty``, ``not_text`` (no letter, or more than one character in ten is damaged), ``too_short``, ``too_long``.
     """
     texts = pc.fill_null(texts, "")
@@ -40,7 +40,7 @@ def clean(
     odd_texts = texts.filter(odd)
     damaged = np.zeros(len(texts), dtype=np.int64)
     damaged[_numpy(odd)] = _numpy(pc.count_substring_regex(odd_texts, f"[{_DAMAGED}]"))
-    texts = pc.utf8_trim(pc.replace_with_mask(texts, odd, _normalise(odd_texts)), " ")
+    texts = pc.utf8_trim(pc.replace_with_mask(texts, odd, _normalize(odd_texts)), " ")
 
     length = _numpy(pc.utf8_length(texts))
     short = _numpy(pc.count_substring(texts, " ")) + 1 < min_words
@@ -61,7 +61,7 @@ def clean(
     return texts.filter(keep), keep, counts
 
 
-def _normalise(texts: pa.Array) -> pa.Array:
+def _normalize(texts: pa.Array) -> pa.Array:
     visible = pc.replace_substring_regex(texts, f"[{_INVISIBLE}]+", "")
     return pc.replace_substring_regex(visible, r"[\p{Z}\p{Cc}]+", " ")
 
@@ -76,10 +76,10 @@ def hashes(texts: pa.Array) -> NDArray[np.uint64]:
 
 
 class SeenTexts:
-    """The 64-bit hashes of all texts so far: 8 bytes per text, about 20 while runs are merged.
+    """The 64-bit hashes of all texts so far: 8 bytes per text, or about 20 during a merge.
 
-    They are kept in sorted runs, each more than twice as long as the next, as in a log-structured merge tree: a
-    batch is looked up in a few runs, and a hash is moved only a few times. Over 20 million lines, the probability
+    They are stored in sorted runs, each more than twice as long as the next, as in a log-structured merge tree: a
+    batch is looked up in a few runs, and each hash is moved only a few times. Over 20 million lines, the probability
     that any two different texts share a hash is 1 in 100,000.
     """
 
@@ -90,7 +90,7 @@ class SeenTexts:
         return sum(map(len, self._runs))
 
     def add(self, texts: pa.Array) -> NDArray[np.bool_]:
-        """Add texts; true for each one that is new, also among ``texts``."""
+        """Add texts; return True for each text that is new, counting earlier ones in ``texts`` too."""
         hashed = hashes(texts)
         distinct, first = np.unique(hashed, return_index=True)
         new = np.ones(len(distinct), dtype=bool)

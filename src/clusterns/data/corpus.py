@@ -1,4 +1,4 @@
-"""Prepare a clean corpus without duplicates: an Arrow file in the cache, mapped into memory."""
+"""Prepare a clean, deduplicated corpus: a memory-mapped Arrow file in the cache."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from clusterns.data.sources import FileSource, HubSource, describe_columns, find
 from clusterns.errors import UserError
 from clusterns.files import atomic_file, cache_folder, read_json, write_json
 
-# Raise this number when the same file and settings would give another corpus.
+# Increment when the same file and settings would give a different corpus.
 FORMAT_VERSION = 1
 
 
 @dataclass(frozen=True)
 class CorpusReport:
-    """How many lines were read, kept and dropped.
+    """Counts of lines read, kept and dropped.
 
     ``read`` counts lines or rows, or sentences if paragraphs are split. It is the sum of the others.
     """
@@ -78,24 +78,24 @@ def prepare_corpus(
     cache: Path | None = None,
     progress: bool = True,
 ) -> Corpus:
-    """Read, clean and deduplicate ``sources`` in their order, in little memory whatever their size.
+    """Read, clean and deduplicate ``sources`` in order. Memory use does not grow with their size.
 
     Args:
         sources: files (text, markup, JSON lines, csv, tsv or parquet, compressed or not), folders of such files, or
             Hub datasets (``owner/name[:config[:split]]``).
         column: column of the text: a name, or a number from 1 if a table has no header. A text file is then read as
             tab-separated columns.
-        document: column whose values name documents; for plain text ``paragraph`` (between blank lines), ``line`` or
-            ``file``. A row without a value is a document of its own. A duplicate stays in its first document.
+        document: column whose values identify documents; for plain text ``paragraph`` (between blank lines),
+            ``line`` or ``file``. A row without a value is its own document. A duplicate stays in its first document.
         split_sentences: split paragraphs into sentences, after joining hard-wrapped lines.
-        min_words: drop lines of fewer words.
-        max_chars: drop lines of more characters.
+        min_words: drop lines with fewer words.
+        max_chars: drop lines with more characters.
         cache: folder of prepared corpora. Each is stored under a hash of its sources' content and its settings, so
             an edited file is read again.
-        progress: show a progress bar and say which columns are read.
+        progress: show a progress bar and log which columns are read.
     """
     sources = [sources] if isinstance(sources, str) else sources
-    # Where each line is a document, each holds a whole paragraph.
+    # If each line is a document, each line is a complete paragraph.
     unwrap = split_sentences and document != "line"
     columns = Columns(column, document=document, unwrap=unwrap)
     found = find_sources(sources)
@@ -115,12 +115,14 @@ def prepare_corpus(
             if report.kept == 0:
                 raise UserError(f"no usable sentence in {', '.join(sources)}: {report.summary()}")
             if _fingerprint(found, columns, settings) != fingerprint:
-                raise UserError(f"{', '.join(sources)} changed while it was read. Start again.")
-            # The report comes first: where the corpus is, its report is.
+                raise UserError(
+                    f"{', '.join(sources)} changed while it was being read. Start again."
+                )
+            # Written before the corpus file, so that a corpus always has its report.
             write_json(path.with_suffix(".json"), asdict(report))
         corpus = _load(path, fingerprint)
     if corpus is None:
-        raise UserError(f"{path} cannot be read back: is the disk full or damaged?")
+        raise UserError(f"cannot read back {path}: is the disk full or damaged?")
     return corpus
 
 
@@ -149,7 +151,7 @@ def _write(
                         rows["document"], number if is_plain else None, alone
                     )
                 if settings["split_sentences"]:
-                    # A row without a sentence stays one row, so that it is counted.
+                    # A row without a sentence remains one row, so that it is counted.
                     split = [
                         split_sentences(text or "") or [""] for text in rows["text"].to_pylist()
                     ]
@@ -167,12 +169,12 @@ def _write(
                 counts += dropped
                 counts["duplicates"] += len(texts) - len(new["text"])
                 counts["kept"] += len(new["text"])
-    counts["empty"] -= counts["ragged"]  # they came as rows without text
+    counts["empty"] -= counts["ragged"]  # ragged lines arrived as rows without text
     return CorpusReport(**counts)
 
 
 def _load(path: Path, fingerprint: str) -> Corpus | None:
-    """Open a prepared corpus; None if there is none or a crash left half of one."""
+    """Open a prepared corpus; None if it does not exist or is incomplete after a crash."""
     try:
         report = CorpusReport(**read_json(path.with_suffix(".json")))
         dataset = Dataset.from_file(str(path))

@@ -14,7 +14,7 @@ from clusterns.data.public_names import Names, read_names
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A Python file and the dotted name of the module it is."""
+    """A Python file and its dotted module name."""
 
     path: Path
     module: str
@@ -22,7 +22,7 @@ class SourceFile:
 
 @dataclass(frozen=True)
 class Documented:
-    """An object with a docstring; ``name`` is qualified within ``module``, empty for the module."""
+    """An object with a docstring. ``name`` is qualified within ``module``; empty for the module."""
 
     module: str
     name: str
@@ -31,10 +31,10 @@ class Documented:
 
 
 def read_source(file: SourceFile) -> tuple[Names, list[Documented]] | None:
-    """The names and docstrings of a file; None if it cannot be parsed."""
+    """Read the names and docstrings of a file; None if it cannot be parsed."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # invalid escapes in other people's strings
+            warnings.simplefilter("ignore")  # invalid escapes in third-party code
             tree = ast.parse(file.path.read_bytes())
     except (SyntaxError, ValueError, RecursionError, MemoryError, OSError):
         return None
@@ -61,7 +61,7 @@ def _docstrings(tree: ast.Module, file: SourceFile) -> Iterator[tuple[str, str, 
 
 
 def _definitions(node: ast.stmt, parent: str = "") -> Iterator[tuple[str, str, str]]:
-    """Yield name, kind and docstring of a function, a class, and the methods and classes in it."""
+    """Yield name, kind and docstring of a function or a class, its methods and nested classes."""
     if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         if isinstance(node, ast.If | ast.Try):
             for child in [*node.body, *node.orelse]:
@@ -97,7 +97,7 @@ def _first_string(node: ast.AST) -> str:
 def _attached(
     node: ast.Expr | ast.Assign, call: ast.Call, file: SourceFile
 ) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the docstring that a call attaches to something compiled, as numpy and torch do.
+    """Yield the docstring that a call attaches to a compiled object, as in numpy and torch.
 
     ``add_newdoc("numpy._core.multiarray", "zeros", doc)``, ``add_newdoc("airy", doc)`` in the package
     of the object, ``add_docstr(torch.sort, doc)`` and ``svd = add_docstr(..., doc)``.

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 from clusterns.data.sentences import split_sentences
 
-# Sections of numpydoc that list rather than tell. (Google's "Args:" needs no name: whatever is
-# indented under a line that ends in a colon is a list or code.)
+# numpydoc sections that are lists rather than prose. (Google's "Args:" needs no entry: text that is
+# indented below a line with a final colon is a list or code.)
 _LIST_SECTION = re.compile(
     r"(?:other |keyword )?(?:parameters?|arguments?)|args|returns?|yields?|receives|raises|warns|"
     r"attributes|methods|(?:\w+ )?examples?|references?|see also|usage|authors?",
@@ -76,7 +76,7 @@ def _paragraphs(lines: list[str]) -> Iterator[str]:
 
 
 def _prose_lines(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """Yield the indentation and text of each line of prose; of any other line, an empty text."""
+    """Yield the indentation and text of each line; the text is empty if the line is not prose."""
     listing = fenced = doctest = False
     dropped_beyond: int | None = None  # everything indented deeper than this is code or a list
     for line, following in pairwise([*lines, ""]):
@@ -113,7 +113,7 @@ def _plain(paragraph: str) -> str:
 def _is_prose(sentence: str) -> bool:
     return (
         sentence.count(" ") >= 2
-        and not sentence.endswith(":")  # leads to the code or list that was left out
+        and not sentence.endswith(":")  # introduces code or a list that was removed
         and " : " not in sentence  # "axis : int" of a parameter list
         and "\\" not in sentence
         and sum(map(str.isalpha, sentence)) + sentence.count(" ") >= 0.8 * len(sentence)

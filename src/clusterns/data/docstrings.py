@@ -1,4 +1,4 @@
-"""The docstrings of the installed Python packages: real English on every machine."""
+"""Docstrings of the installed Python packages: real English text on every machine."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from clusterns.data.docstring_files import Documented, SourceFile, read_source
 from clusterns.data.public_names import Names, is_public, public_names
 from clusterns.errors import UserError
 
-# Tests have no documentation, and a vendored package is a copy of another.
+# Tests are not documentation, and vendored packages are copies.
 _SKIPPED = {"tests", "test", "conftest", "_vendor", "vendor", "_vendored", "externals"}
 
 
 @dataclass(frozen=True)
 class Docstring:
-    """One documented object: ``summary`` is its first sentence, ``rest`` the other ones."""
+    """A documented object: ``summary`` is its first sentence, ``rest`` the other sentences."""
 
     name: str
     kind: str
@@ -40,9 +40,9 @@ class Docstring:
 
 @dataclass(frozen=True)
 class DocstringReport:
-    """How much was found; ``skipped`` files are not Python that this version can parse.
+    """Counts; ``skipped`` files cannot be parsed by this Python version.
 
-    ``objects`` are the public ones; the docstrings of private ones are text to train on as well.
+    ``objects`` counts public objects; docstrings of private ones are training text as well.
     """
 
     packages: int
@@ -63,12 +63,12 @@ class DocstringReport:
 
 @dataclass(frozen=True)
 class DocstringCorpus:
-    """Docstrings to train on, to evaluate with and to search in.
+    """Docstrings for training, evaluation and search.
 
-    ``corpus`` has the columns ``text``, ``name`` and ``document`` (a number for each name): one
-    distinct sentence a row, none of which occurs in an object that is held out. ``objects`` has a
-    row for each public object: ``name``, ``kind``, ``package``, ``subpackage``, ``summary``, ``rest``
-    (sentences), ``held_out``.
+    ``corpus`` has the columns ``text``, ``name`` and ``document`` (a number for each name), with one
+    distinct sentence per row. Sentences of held-out objects are excluded. ``objects`` has a row for
+    each public object: ``name``, ``kind``, ``package``, ``subpackage``, ``summary``, ``rest`` (sentences),
+    ``held_out``.
     """
 
     corpus: Corpus
@@ -83,9 +83,9 @@ def docstring_corpus(
     processes: int | None = None,
     progress: bool = True,
 ) -> DocstringCorpus:
-    """Read the docstrings of the packages in ``folders``: by default, of this environment.
+    """Read the docstrings of the packages in ``folders`` (default: those of this environment).
 
-    The share ``held_out`` of the public objects, chosen by a hash of the name, is kept from training.
+    The fraction ``held_out`` of the public objects, chosen by a hash of the name, is excluded from training.
     """
     folders = folders or installed_folders()
     files = [file for folder in folders for file in _source_files(folder)]
@@ -111,13 +111,13 @@ def docstring_corpus(
 
 
 def installed_folders() -> list[Path]:
-    """The folders of this environment's installed packages."""
+    """The folders where this environment installs packages."""
     paths = sysconfig.get_paths()
     return sorted({Path(paths["purelib"]), Path(paths["platlib"])})
 
 
 def _source_files(folder: Path) -> Iterator[SourceFile]:
-    """The modules below ``folder``, and the stubs that list the public names of a package."""
+    """Yield the modules in ``folder``, and the stubs that list the public names of a package."""
     for path in sorted([*folder.rglob("*.py"), *folder.rglob("__init__.pyi")]):
         parts = list(path.relative_to(folder).with_suffix("").parts)
         is_test = parts[-1].startswith("test_") or parts[-1].endswith("_test")
@@ -132,7 +132,7 @@ def _source_files(folder: Path) -> Iterator[SourceFile]:
 def _read_all(
     files: list[SourceFile], processes: int, progress: bool
 ) -> Iterator[tuple[Names, list[Documented]] | None]:
-    """Parse all files in order. Parsing makes millions of objects but no cycles, so garbage collection is off."""
+    """Parse all files in order. Garbage collection is off: parsing makes millions of objects but no cycles."""
     shown = partial(bar, desc="Docstrings", total=len(files), unit=" files", shown=progress)
     if processes == 1:
         yield from shown(map(read_source, files))
@@ -143,7 +143,7 @@ def _read_all(
 
 
 def _name_objects(sources: list[tuple[Names, list[Documented]]]) -> list[Docstring]:
-    """Give every object its public name; the first of several with the same name stays."""
+    """Assign each object its public name; of several objects with one name, keep the first."""
     modules: dict[str, Names] = {}
     for names, _ in sources:
         modules.setdefault(names.module, names).imported.update(names.imported)
@@ -166,13 +166,13 @@ def _name_objects(sources: list[tuple[Names, list[Documented]]]) -> list[Docstri
 
 
 def _share(name: str) -> float:
-    """A number from 0 to 1 that depends only on the name."""
+    """Map a name to a number from 0 to 1, deterministically."""
     digest = hashlib.sha256(name.encode()).digest()[:8]
     return int.from_bytes(digest, "big") / 2**64
 
 
 def _training_sentences(objects: list[Docstring], held_out_names: set[str]) -> Corpus:
-    """Each distinct sentence, with the first object that has it."""
+    """Collect the distinct sentences, each with the first object that contains it."""
     names: dict[str, str] = {}
     held_out: set[str] = set()
     read = 0

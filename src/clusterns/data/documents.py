@@ -1,4 +1,4 @@
-"""Documents as numbers, and pairs of neighboring sentences within them."""
+"""Document numbers, and pairs of adjacent sentences of a document."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from clusterns.errors import UserError
 
 Rows = NDArray[np.int64]
 
-# Bits that count the lines of a text file; the bits above count the files.
-LINE_BITS = 40
+# The low bits number the documents of a text file; the bits above number the files.
+DOCUMENT_BITS = 40
 
 
 def line_documents(lines: pa.Array, kind: str, last: int) -> pa.Array:
@@ -38,9 +38,9 @@ def line_documents(lines: pa.Array, kind: str, last: int) -> pa.Array:
 
 
 def document_numbers(names: pa.Array) -> pa.Array:
-    """Turn names of documents into numbers: the same name gives the same number in every file.
+    """Turn document names into numbers: the same name gives the same number in every file.
 
-    They are hashes of 62 bits, so that nothing grows with the number of documents.
+    The numbers are 62-bit hashes, so memory does not grow with the number of documents.
     """
     numbers = (hashes(pc.fill_null(names, "")) >> np.uint64(2)).astype(np.int64)
     missing = pc.fill_null(pc.equal(names, ""), True).to_numpy(zero_copy_only=False)
@@ -51,14 +51,14 @@ def corpus_documents(numbers: pa.Array, source: int | None, alone: int) -> tuple
     """Number the documents of the next rows within the whole corpus.
 
     Args:
-        numbers: as the source numbers them; a row without a number is a document of its own, below zero.
-        source: number of a text file, which counts its own documents; None for a table.
-        alone: how many such rows there were above.
+        numbers: document numbers of the source; a row without one is its own document, with a negative number.
+        source: number of the text file, which numbers its own documents; None for a table.
+        alone: number of rows without a document so far.
 
     Returns:
-        the numbers, and how many such rows there are now.
+        the numbers, and the updated ``alone``.
     """
-    found = pc.fill_null(numbers, 0).to_numpy() + (0 if source is None else source << LINE_BITS)
+    found = pc.fill_null(numbers, 0).to_numpy() + (0 if source is None else source << DOCUMENT_BITS)
     missing = numbers.is_null().to_numpy(zero_copy_only=False)
     count = alone + int(missing.sum())
     found[missing] = -1 - np.arange(alone, count)
@@ -75,8 +75,8 @@ def documents_of(dataset: Dataset) -> NDArray[np.int64] | None:
 def pair_adjacent(documents: Rows) -> tuple[Rows, Rows]:
     """Pair the rows of each document: the first with the second, the third with the fourth.
 
-    A row that is left over is paired with itself. No row is in two pairs, or the positive of one pair could be
-    its own negative as the anchor of another.
+    A row without a partner is paired with itself. No row is in two pairs; otherwise, the positive of one pair could
+    be its own negative as the anchor of another.
 
     Args:
         documents: (n,) the document of each row, in any order.
@@ -95,10 +95,10 @@ def pair_adjacent(documents: Rows) -> tuple[Rows, Rows]:
 
 
 def document_pairs(dataset: Dataset, positives: str = "document") -> Dataset:
-    """Turn rows with ``text`` and ``document`` into rows with ``anchor`` and ``positive``.
+    """Turn rows of ``text`` and ``document`` into rows of ``anchor`` and ``positive``.
 
-    Only row numbers are held in memory; the texts are read when a row is used. With
-    ``positives="next"``, a text without documents counts as one.
+    Only row numbers are kept in memory; texts are read when a row is used. With
+    ``positives="next"``, a text without documents counts as one document.
     """
     documents = documents_of(dataset)
     if documents is None:
@@ -108,8 +108,8 @@ def document_pairs(dataset: Dataset, positives: str = "document") -> Dataset:
     rows, partners = pair_adjacent(documents)
     if (rows == partners).all():
         raise UserError(
-            f"positives = {positives} pairs sentences of the same document, but every document of this "
-            "text has one sentence. Set positives=crop."
+            f"positives = {positives} pairs sentences of the same document, but each document of this "
+            "text has only one sentence. Set positives=crop."
         )
     pairs = Dataset.from_dict({"anchor": rows, "positive": partners})
     return pairs.with_transform(partial(_read, dataset["text"]))

@@ -26,10 +26,10 @@ from clusterns.errors import UserError
 def read_table(
     path: Path, raw: BinaryIO, columns: Columns, counts: Counter[str] | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield an opened table in batches with the columns text, id, document and those that are kept.
+    """Yield an opened table in batches with the columns text, id and document, and the kept columns.
 
-    Ids are null if there is no column of ids. A document is a number, null for a row without a document. A missing
-    value is null, and so are all values of a row that does not fit; ``counts["ragged"]`` counts such rows.
+    Ids are null if there is no id column. A document is a number, or null for a row without a document. A missing
+    value is null, as are all values of a ragged row; ``counts["ragged"]`` counts these rows.
     """
     table = open_table(path, raw, columns.wanted())
     if isinstance(table, ParquetTable):
@@ -41,14 +41,14 @@ def read_table(
 
 
 def table_rows(where: object, table: pa.Table, columns: Columns) -> pa.RecordBatch:
-    """Take the columns of a typed table."""
+    """Select the columns of a typed table."""
     return _typed(where, table, column_names(where, table.schema, columns.wanted()), columns)
 
 
 def find_wrapping(path: Path, raw: BinaryIO) -> Wrapping | None:
-    """Decide from its first lines whether to join the lines of a text file.
+    """Determine from its first lines whether to join the lines of a text file.
 
-    Those of a paragraph in Markdown or reStructuredText always are; HTML has been split into blocks already.
+    Lines of a Markdown or reStructuredText paragraph are always joined. HTML is already split into blocks.
     """
     kind = file_format(path)
     if kind in HTML:
@@ -57,7 +57,7 @@ def find_wrapping(path: Path, raw: BinaryIO) -> Wrapping | None:
 
 
 def read_lines(path: Path, raw: BinaryIO, columns: Columns) -> Iterator[pa.RecordBatch]:
-    """Yield the lines of an opened text file in batches with the same columns."""
+    """Yield the lines of an opened text file in batches with the columns of :func:`read_table`."""
     last = 0
     for lines in _lines(path, raw, columns.unwrap):
         values = {"text": lines, "id": pa.nulls(len(lines), pa.string())}
@@ -88,17 +88,19 @@ def _typed(
     for column, name in zip(columns.wanted(), names, strict=True):
         values = table.column(name)
         if column.role == "text" and not is_text(values.type):
-            raise UserError(f"{where}: column {name!r} holds {values.type}, not text.")
+            raise UserError(f"{where}: column {name!r} has type {values.type}, not text.")
         is_name = is_text(values.type) or pa.types.is_integer(values.type)
         if column.role in ("id", "document") and not is_name:
             raise UserError(
-                f"{where}: column {name!r} holds {values.type}; ids are strings or whole numbers."
+                f"{where}: column {name!r} has type {values.type}, but ids must be strings or integers."
             )
         try:
             values = values.cast(pa.string())
-            values.validate(full=True)  # a table can claim that any bytes are a string
+            values.validate(full=True)  # a table can declare invalid UTF-8 as a string
         except pa.ArrowException as error:
-            raise UserError(f"cannot read {where}: it is cut off or damaged ({error}).") from error
+            raise UserError(
+                f"cannot read {where}: it is truncated or damaged ({error})."
+            ) from error
         arrays.append(values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values)
     return _batch(columns, arrays)
 
@@ -137,12 +139,12 @@ def _string(path: Path, line: int, role: str, value: Any) -> str | None:
         raise UserError(
             f"{path}: {place} {line:,}: the {role} is {json.dumps(value)[:40]}, not a string."
         )
-    # JSON can spell half a surrogate pair, which no UTF-8 file can hold.
+    # JSON can escape half of a surrogate pair, which UTF-8 cannot encode.
     return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _batch(columns: Columns, values: Iterable[Any]) -> pa.RecordBatch:
-    """A batch with the names that readers expect, from the arrays or tuples of each column."""
+    """Build a batch with the expected column names from the array or tuple of each column."""
     arrays = [pa.array(v, pa.string()) if isinstance(v, tuple) else v for v in values]
     roles = [column.role for column in columns.wanted()]
     named = dict(

@@ -19,9 +19,9 @@ ROWS_AT_ONCE = 10_000
 
 @dataclass(frozen=True)
 class InMemorySource:
-    """Texts in memory or in a column of a dataset, with names if they have any.
+    """Texts in memory or in a column of a dataset, optionally with names.
 
-    Create it with :meth:`of`, which validates them.
+    Create it with :meth:`of`, which validates the texts.
     """
 
     texts: Sequence[str]
@@ -42,7 +42,7 @@ class InMemorySource:
                     ) from None
         if names is not None and len(names) != len(texts):
             raise UserError(
-                f"{len(texts):,} texts have {len(names):,} names: give a name for each text, or "
+                f"{len(texts):,} texts have {len(names):,} names: pass a name for each text, or "
                 "none at all."
             )
         return cls(texts, names)
@@ -76,7 +76,7 @@ class InMemorySource:
                 if self.names is None
                 else self.names[start : start + ROWS_AT_ONCE]
             )
-            # An array holds 2 GB at most, and a thousand texts may be more.
+            # An array is limited to 2 GB, and a thousand texts may be larger.
             ends = np.cumsum([len(text) for text in texts])
             edges = [0, *np.flatnonzero(np.diff(ends // BLOCK)) + 1, len(texts)]
             for begin, end in pairwise(edges):
@@ -88,6 +88,6 @@ class InMemorySource:
 
 
 def _values(column: Sequence[str]) -> Iterator[str]:
-    """The values of a list or of a dataset's column, which reads many rows as fast as one."""
+    """Yield the values of a list or of a dataset column, which reads many rows as fast as one."""
     for start in range(0, len(column), ROWS_AT_ONCE):
         yield from column[start : start + ROWS_AT_ONCE]

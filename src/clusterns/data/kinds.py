@@ -1,4 +1,4 @@
-"""What a file holds, judged by its name."""
+"""File formats, recognized by extension."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ PACKED = (".gz", ".xz", ".bz2", ".zst")
 
 
 def file_format(path: Path) -> str:
-    """The ending that says what a file holds: ``.jsonl`` for ``corpus.jsonl.gz``."""
-    endings = [suffix.lower() for suffix in path.suffixes]
-    if endings and endings[-1] in PACKED:
-        endings.pop()
-    return endings[-1] if endings and endings[-1] in KINDS else ".txt"
+    """The extension that determines the format: ``.jsonl`` for ``corpus.jsonl.gz``."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in PACKED:
+        suffixes.pop()
+    return suffixes[-1] if suffixes and suffixes[-1] in KINDS else ".txt"
 
 
 def is_data_file(path: Path) -> bool:
-    """Whether a file has a known ending."""
+    """Whether a file has a known extension."""
     return path.suffix.lower() in KINDS + PACKED
 
 

@@ -17,7 +17,7 @@ from clusterns.data.markup import without_markup
 from clusterns.errors import UserError
 
 BLOCK = 1 << 20
-LONGEST_LINE = 4_000_000
+MAX_LINE_CHARS = 4_000_000
 
 
 def text_lines(path: Path, raw: BinaryIO) -> Iterator[str]:
@@ -27,30 +27,30 @@ def text_lines(path: Path, raw: BinaryIO) -> Iterator[str]:
 
 
 def text_blocks(path: Path, raw: BinaryIO) -> Iterator[str]:
-    """Yield the text of ``raw``, opened from ``path``, in blocks of whole lines; markup is replaced.
+    """Yield the text of ``raw``, opened from ``path``, in blocks of complete lines, without markup.
 
     The last line may lack its newline.
     """
-    blocks, kind = _whole_lines(path, raw), file_format(path)
+    blocks, kind = _line_blocks(path, raw), file_format(path)
     if kind in MARKUP:
         text = "".join(blocks)
         blocks = iter(["\n".join(without_markup(kind, text)) + "\n"] if text else [])
     yield from blocks
 
 
-def _whole_lines(path: Path, raw: BinaryIO) -> Iterator[str]:
+def _line_blocks(path: Path, raw: BinaryIO) -> Iterator[str]:
     pending, lines = "", 0
     for text in text_chunks(path, raw):
-        whole, newline, rest = text.rpartition("\n")
+        complete, newline, rest = text.rpartition("\n")
         if newline:
-            yield pending + whole + newline
+            yield pending + complete + newline
             lines += text.count("\n")
             pending = ""
         pending += rest
-        if len(pending) > LONGEST_LINE:
+        if len(pending) > MAX_LINE_CHARS:
             raise UserError(
-                f"{path}: line {lines + 1:,} is longer than {LONGEST_LINE:,} characters. "
-                "Does it hold one sentence per line?"
+                f"{path}: line {lines + 1:,} is longer than {MAX_LINE_CHARS:,} characters. "
+                "Does the file have one sentence per line?"
             )
     if pending:
         yield pending
@@ -73,8 +73,8 @@ def text_chunks(path: Path, raw: BinaryIO) -> Iterator[str]:
             )
         if encoding != "utf-16" and (nul := block.find(b"\0")) >= 0:
             raise UserError(
-                f"{path} is not text: it has a NUL byte at offset {offset + nul:,}. "
-                "Give plain text in UTF-8."
+                f"{path} is not text: it contains a NUL byte at offset {offset + nul:,}. "
+                "Pass plain text in UTF-8."
             )
         offset += len(block)
         try:
@@ -86,20 +86,20 @@ def text_chunks(path: Path, raw: BinaryIO) -> Iterator[str]:
 
 
 def _byte_blocks(path: Path, raw: BinaryIO) -> Iterator[bytes]:
-    """Yield the decompressed bytes, first those of a possible byte-order mark, last an empty block."""
+    """Yield decompressed bytes: first the length of a byte-order mark, last an empty block."""
     try:
         stream, size = _unpacked(path, raw), 4
         while block := stream.read(size):
             yield block
             size = BLOCK
-    # Arrow's errors for a damaged .zst are an OSError and a ValueError.
+    # For a damaged .zst file, Arrow raises OSError or ValueError.
     except (EOFError, OSError, ValueError, zlib.error, lzma.LZMAError) as error:
-        raise UserError(f"cannot read {path}: it is cut off or damaged ({error}).") from error
+        raise UserError(f"cannot read {path}: it is truncated or damaged ({error}).") from error
     yield b""
 
 
 def _unpacked(path: Path, raw: BinaryIO) -> Any:
-    """Decompress a file by its ending."""
+    """Decompress a file according to its extension."""
     match path.suffix.lower():
         case ".gz":
             return gzip.GzipFile(fileobj=raw)
@@ -115,9 +115,9 @@ def _unpacked(path: Path, raw: BinaryIO) -> Any:
 
 
 def _not_utf8(path: Path, error: UnicodeDecodeError, offset: int, line: int) -> str:
-    """The error as a message; ``line`` is the line of the first byte of its bytes."""
+    """Format a decoding error; ``line`` is the line on which the undecodable block starts."""
     if error.encoding != "utf-8":
-        return f"cannot read {path}: it is cut off or damaged ({error})."
+        return f"cannot read {path}: it is truncated or damaged ({error})."
     line += bytes(error.object[: error.start]).count(b"\n")
     return (
         f"{path} is not UTF-8: byte 0x{error.object[error.start]:02X} at offset "

@@ -1,7 +1,7 @@
-"""Markdown, reStructuredText and HTML to plain text with as many lines, so that line numbers stay right.
+"""Convert Markdown, reStructuredText and HTML to plain text with the same line numbers.
 
-Lines that hold no prose become empty. Headings get number signs in Markdown and HTML, and keep their form in
-reStructuredText; list items keep their marks. A file is read as a whole, since markup can span many lines.
+Lines without prose become empty. Headings get number signs in Markdown and HTML, and keep their form in
+reStructuredText; list items keep their markers. A file is read at once, since markup can span many lines.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from clusterns.data.kinds import HTML
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-# Raise this number when the same file would give different lines.
+# Increment when the same file would give different lines.
 RULES = 2
-# The mark of a heading or list item, in a pattern that Arrow takes as well.
+# Marker of a heading or list item, as a pattern that Arrow supports as well.
 MARK = r"^\s*(?:#{1,6}|[-*+•]|\d{1,3}[.)]|#\.)\s+"
 
 _FRONT_MATTER = re.compile(
     r"(---|\+\+\+)[ \t]*\n(?=[ \t]*(?:#|\[|[\w.\"'-]+[ \t]*[:=]))(?:.*\n)*?(?:\1|\.{3})[ \t]*(?:\n|\Z)"
 )
-# What site generators and wikis add to Markdown. The named groups stay, code among them.
+# Markdown extensions of site generators and wikis. The named groups are kept, including code.
 _DROPPED = r"\{(?:\{[^{}]*\}|[#.:%][^{}]*)\}|!\[\[[^\[\]]*\]\]|\[\^[^\]\s]+\](?::[ ]*)?"
 _ADDED = re.compile(
     r"(?P<code>(?<!`)(?P<ticks>`+)(?!`).+?(?<!`)(?P=ticks)(?!`)|^([ \t]*)(```|~~~).*?^\3\4)"
@@ -36,7 +36,9 @@ _ADDED = re.compile(
     r"|^(?P<task>[ \t]*[-*+]) \[[ x]\](?= )",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
-_UNRESOLVED = re.compile(r"(?<!\w)\[([^\[\]]+)\]\[[^\[\]]*\]")  # a link whose target is elsewhere
+_UNRESOLVED = re.compile(
+    r"(?<!\w)\[([^\[\]]+)\]\[[^\[\]]*\]"
+)  # a link whose target is not in this file
 _MARGIN = re.compile(r"\s*(?:(?:[-*+]|\d+[.)])\s+)*")
 _INLINE_TAGS = (
     "a abbr b bdi bdo cite code del dfn em font i ins kbd mark q s samp small span strong sub sup \
@@ -61,7 +63,7 @@ _RST = [
     )
 ]
 _DIRECTIVE = re.compile(r"\.\. (?:\|[^|]+\| )?\s*([\w:+.-]+)::(?:\s+(.*))?")
-# The text below these is prose, and for the first ones also the text beside them.
+# Directives with prose as content; those of the first pattern also have prose as argument.
 _ADMONITION = re.compile(
     "note|warning|tip|important|hint|attention|caution|danger|error|admonition|seealso|topic|rubric"
 )
@@ -75,7 +77,7 @@ _ITEM = re.compile(r"\s*(?:(?:[-*+•]|\d+[.)]|#\.)\s+)?")
 
 
 def without_markup(kind: str, text: str) -> list[str]:
-    """The lines of a file of this kind (``.md``, ...) as plain text."""
+    """Convert a file of this format (``.md``, ...) to lines of plain text."""
     if kind in HTML:
         return _Page().lines(text)
     return _rst_lines(text) if kind == ".rst" else _markdown_lines(text)
@@ -109,7 +111,7 @@ def _markdown_lines(text: str) -> list[str]:
 
 
 def _words(tokens: Iterable[Token]) -> str:
-    """The text of inline tokens, with their line breaks."""
+    """The text of inline tokens, including line breaks."""
     words = ""
     for token in tokens:
         if token.type.endswith("break"):
@@ -131,8 +133,8 @@ def _rst_lines(text: str) -> list[str]:
 
 
 def _rst_prose(lines: Iterable[str]) -> Iterator[str]:
-    """Empty the lines of directives, comments, targets and code, except the prose of directives."""
-    beyond: int | None = None  # deeper lines are dropped
+    """Clear the lines of directives, comments, targets and code, but keep the prose of directives."""
+    beyond: int | None = None  # lines indented deeper are dropped
     options = doctest = False
     for line in lines:
         text = line.strip()
@@ -144,9 +146,9 @@ def _rst_prose(lines: Iterable[str]) -> Iterator[str]:
         elif text.startswith(">>>"):
             doctest, line = True, ""
         elif found := _DIRECTIVE.fullmatch(text):
-            says, options = bool(_ADMONITION.fullmatch(found[1])), True
-            beyond = None if says or _PROSE.fullmatch(found[1]) else indent
-            line = " " * indent + found[2] if says and found[2] else ""
+            has_prose, options = bool(_ADMONITION.fullmatch(found[1])), True
+            beyond = None if has_prose or _PROSE.fullmatch(found[1]) else indent
+            line = " " * indent + found[2] if has_prose and found[2] else ""
         elif found := _FOOTNOTE_OR_FIELD.match(text):
             beyond, line = None, "" if options else " " * indent + text[found.end() :]
         elif text.startswith((".. ", "__ ")) or text == "..":
@@ -178,12 +180,12 @@ def _plain_rst(lines: list[str]) -> Iterator[str]:
 
 
 def _in_lines(found: re.Match[str], words: str = "") -> str:
-    """``words``, padded to as many lines as the match has."""
+    """``words``, padded with newlines to the number of lines of the match."""
     return words + "\n" * (found[0].count("\n") - words.count("\n"))
 
 
 class _Page(HTMLParser):
-    """Puts each block of a page (paragraph, heading, list item, ...) on the line where it begins."""
+    """Place each block of a page (paragraph, heading, list item, ...) on the line where it starts."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -194,7 +196,7 @@ class _Page(HTMLParser):
         self._depth = 0
 
     def lines(self, page: str) -> list[str]:
-        """All lines; a heading is one only if it stands alone."""
+        """Return all lines; a heading is marked only if it is the only block on its line."""
         self.feed(page)
         self.close()
         self._end_block()
@@ -205,11 +207,11 @@ class _Page(HTMLParser):
         return found
 
     def parse_marked_section(self, i: int, report: int = 1) -> int:
-        """Skip ``<![if ...]>``; the library raises an error at unknown ones."""
+        """Skip ``<![if ...]>``; the library raises an error for unknown sections."""
         return self.parse_bogus_comment(i, False)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Begin a block, or drop what follows."""
+        """Start a block, or start dropping content."""
         if self._dropped:
             self._depth += tag == self._dropped
             return
@@ -221,7 +223,7 @@ class _Page(HTMLParser):
             self._mark = "#" * int(tag[1]) + " "
 
     def handle_endtag(self, tag: str) -> None:
-        """End a block, or what was dropped."""
+        """End a block, or stop dropping content."""
         if self._dropped:
             self._depth -= tag == self._dropped
             self._dropped = self._dropped if self._depth else ""
@@ -230,7 +232,7 @@ class _Page(HTMLParser):
             self._mark = ""
 
     def handle_data(self, data: str) -> None:
-        """Take the words of a block."""
+        """Collect the words of a block."""
         text = data if self._words else data.lstrip()
         if text and not self._dropped:
             if not self._words:

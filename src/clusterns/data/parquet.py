@@ -1,4 +1,4 @@
-"""Parquet files: tables whose columns have names and types."""
+"""Parquet files: tables with named, typed columns."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BATCH = 8192
 
 
 class ParquetTable:
-    """An opened file whose columns are found."""
+    """An opened file with its columns located."""
 
     ragged = 0
 
@@ -50,7 +50,7 @@ def column_names(where: object, schema: pa.Schema, columns: Sequence[Column]) ->
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Whether an Arrow type is a kind of string."""
+    """Whether an Arrow type is a string type."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()
@@ -61,4 +61,4 @@ def _damage(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        raise UserError(f"cannot read {path}: it is cut off or damaged ({error}).") from error
+        raise UserError(f"cannot read {path}: it is truncated or damaged ({error}).") from error

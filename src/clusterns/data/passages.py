@@ -1,4 +1,4 @@
-"""The rows of sources with their locations, split into the units that a search returns."""
+"""Rows of sources with their locations, split into the units that a search returns."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ def located_rows(
     unit: Unit = "row",
     max_words: int = MAX_WORDS,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield batches with the columns text, id, those that are kept, those of ``PLACE``, and number.
+    """Yield batches with the columns text and id, the kept columns, those of ``PLACE``, and number.
 
     ``number`` counts the rows over all sources from 1, ``line`` those of each source.
 
     Args:
-        sources: what to read.
+        sources: the text to read.
         columns: the columns of tables.
         advance: called with the number of bytes read.
-        unit: row: every line of a text file and every row of a table, empty ones too. sentence: their sentences.
-            passage: paragraphs of hard-wrapped text and of markup, other lines and rows; those of more than
-            ``max_words`` are split after sentences.
+        unit: row: every line of a text file and every row of a table, including empty ones. sentence: their
+            sentences. passage: paragraphs of hard-wrapped text and of markup; of other sources, lines and rows. Those
+            longer than ``max_words`` are split between sentences.
         max_words: maximum length of a passage.
     """
     for name in columns.keep:
         if name in RESERVED:
-            raise UserError(f"--keep {name}: this name is taken. Rename the column.")
+            raise UserError(f"--keep {name}: this column name is reserved. Rename the column.")
 
     def split(text: str) -> list[str]:
         return split_sentences(text) if unit == "sentence" else cut(text, max_words)
@@ -71,7 +71,7 @@ def located_rows(
 
 
 def cut(text: str, max_words: int) -> list[str]:
-    """Split a text after sentences into parts of at most ``max_words``; a blank text has no parts."""
+    """Split a text between sentences into parts of at most ``max_words``; a blank text has no parts."""
     if not text.strip():
         return []
     if count_words(text) <= max_words:
@@ -157,7 +157,7 @@ def _passages(
 ) -> Iterator[tuple[int, str, str | None]]:
     """Yield the index of the first line, the text and the heading of each passage.
 
-    A passage below a heading begins with it.
+    A passage below a heading starts with the heading.
     """
     heading: str | None = None
     blocks: list[tuple[int, str]] = []
@@ -183,7 +183,7 @@ def _passages(
 
 
 def _titled(blocks: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str, bool]]:
-    """Mark the lines that are titles: after number signs, or above an underline, which is dropped."""
+    """Detect titles: lines with number signs, and lines above an underline, which is dropped."""
     for number, (place, text) in enumerate(blocks):
         below = blocks[number + 1][1].strip() if number + 1 < len(blocks) else ""
         if _UNDERLINE.fullmatch(text.strip()) and len(blocks) > 1:
@@ -199,7 +199,7 @@ def _titled(blocks: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str, bool]
 def _pack(
     blocks: Sequence[tuple[int, str]], heading: str | None, max_words: int
 ) -> Iterator[tuple[int, str, str | None]]:
-    """Join blocks, one per line, into passages; split those that are too long."""
+    """Join blocks, one per line, into passages; split passages that are too long."""
     first, size = 0, 0
     texts: list[str] = []
     for place, text in [*blocks, (0, "")]:

@@ -1,6 +1,6 @@
 """The name under which users know an object: ``numpy.sort``, not ``numpy._core.fromnumeric.sort``.
 
-Packages define things in private modules and import them where users find them. These imports are
+Packages define objects in private modules and import them where users find them. These imports are
 read from the source, never run.
 """
 
@@ -50,11 +50,12 @@ def read_names(tree: ast.Module, module: str, is_package: bool) -> Names:
 
 
 def public_names(modules: Mapping[str, Names]) -> dict[Binding, Binding]:
-    """Map each object that is imported somewhere public to the shortest such place.
+    """Map each publicly importable object to its shortest public location.
 
-    Keys are (defining module, name); values (public module, public name). What a module defines or
-    lists in ``__all__`` is an offer to users, and whatever a package's ``__init__`` imports. What a
-    private module lists is taken for its package's, which may import it in a way we cannot read.
+    Keys are (defining module, name), values (public module, public name). A module exports the names
+    that it defines or lists in ``__all__``, and a package also those that its ``__init__`` imports. The
+    names that a private module lists are assigned to its package, which may import them in a way we
+    cannot read.
     """
     bindings = _bindings(modules)
     found: dict[Binding, Binding] = {}
@@ -70,7 +71,7 @@ def public_names(modules: Mapping[str, Names]) -> dict[Binding, Binding]:
             if origin is None or origin[0].split(".")[0] != module.split(".")[0]:
                 continue
             known = found.setdefault(origin, (place, name))
-            if known[0] == place and name == origin[1]:  # its own name before another one
+            if known[0] == place and name == origin[1]:  # prefer its own name to an alias
                 found[origin] = (place, name)
     return found
 
@@ -104,16 +105,16 @@ def _origin(node: ast.ImportFrom, names: Names) -> str:
 
 
 def _bindings(modules: Mapping[str, Names]) -> dict[str, dict[str, Binding]]:
-    """What the names of each module stand for, including star imports."""
+    """Resolve the names of each module, including star imports."""
     bindings = {
         module: {**names.imported, **{name: (module, name) for name in names.defined}}
         for module, names in modules.items()
     }
     changed = True
-    while changed:  # a star may bring what another star brought
+    while changed:  # a star import may depend on another
         changed = False
         for module, names in modules.items():
-            for starred in reversed(names.starred):  # as in Python, the last one wins
+            for starred in reversed(names.starred):  # as in Python, the last import wins
                 offered = bindings.get(starred, {})
                 for name in modules[starred].listed or list(offered) if offered else ():
                     if name in offered and name not in bindings[module]:

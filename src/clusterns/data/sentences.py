@@ -1,6 +1,6 @@
 """Join hard-wrapped lines and split paragraphs into sentences, by rules.
 
-The rules for sentences are made for English and cautious elsewhere: a period that may belong to a word splits nothing.
+The sentence rules target English and are cautious elsewhere: a period that may belong to a word does not split.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from itertools import pairwise
 
 import regex
 
-# Wrapped text has lines of about one length, within these bounds. Shorter lines are verse or a
-# list; longer ones are whole sentences or paragraphs.
-NARROWEST, WIDEST = 40, 120
-# A line break is forced if the next line's first word would have made the line longer than this
-# share of the file's line length: people wrap early, editors do not.
+# Wrapped text has lines of similar length, within these bounds. Shorter lines are verse or a
+# list; longer lines are complete sentences or paragraphs.
+MIN_WIDTH, MAX_WIDTH = 40, 120
+# A line break is forced if appending the next line's first word would exceed this share of the
+# file's line length: people wrap early, editors do not.
 FULL = 0.8
-# Join a paragraph's lines if at least this share of its breaks is forced.
+# Join the lines of a paragraph if at least this share of its breaks is forced.
 MOSTLY = 0.75
-SAMPLE = 2000  # lines that decide how a file is wrapped
-LONGEST_PARAGRAPH = 1000  # lines; a longer paragraph is joined in pieces
+SAMPLE = 2000  # lines that determine whether a file is wrapped
+MAX_PARAGRAPH_LINES = 1000  # a longer paragraph is joined in pieces
 
 _ITEM = re.compile(
     r"\s*(?:(?:[-*+•‣]|\(?\d{1,3}[.)]|\(?[a-zA-Z][.)]|#\.)\s+(?=\S)|[#>|]|\.\. |\[[^\]]+\]:)"
@@ -40,13 +40,13 @@ _END = re.compile(rf"(?P<mark>[.!?…]+){_CLOSING}\s+|[。！？]+[”’」』�
 _PARAGRAPH = re.compile(r"\n\s*\n")
 _OPENING = "\"'“‘«([¿¡"
 
-# Never the end of a sentence: a name or an explanation follows.
+# Never the end of a sentence, since a name or an explanation follows.
 _ABBREVIATION = re.compile(
     "mr|mrs|ms|dr|prof|st|mt|ft|gen|col|lt|sgt|capt|cmdr|maj|adm|rep|sen|gov|pres|rev|hon|messrs|"
     "vs|cf|viz|ca|approx|resp|incl|esp|bzw",
     re.IGNORECASE,
 )
-# Not the end where a number follows.
+# Not the end of a sentence if a number follows.
 _NUMBERED = re.compile(
     "nos?|nr|figs?|eqs?|vols?|pp?|ch|sec|art|ver|op|tab|"
     "jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec",
@@ -59,7 +59,7 @@ _ORDINAL = re.compile(r"\d{1,2}")
 
 
 def split_sentences(text: str) -> list[str]:
-    """Split a paragraph, or several with blank lines between them, into sentences."""
+    """Split paragraphs, separated by blank lines, into sentences."""
     return [
         sentence for paragraph in _PARAGRAPH.split(text) for sentence in _split_paragraph(paragraph)
     ]
@@ -76,7 +76,7 @@ def _split_paragraph(text: str) -> list[str]:
 
 
 def _is_boundary(before: str, end: re.Match[str], after: str) -> bool:
-    if end["mark"] is None:  # a full stop of Chinese or Japanese, which is nothing else
+    if end["mark"] is None:  # a Chinese or Japanese full stop is unambiguous
         return True
     following = after.lstrip(_OPENING)[:1]
     if following.islower():
@@ -91,16 +91,16 @@ def _is_boundary(before: str, end: re.Match[str], after: str) -> bool:
 
 @dataclass(frozen=True)
 class Wrapping:
-    """How a file is wrapped: its line length, and its words, which tell hyphens from hyphenation."""
+    """Line length and vocabulary of a wrapped file; the words distinguish hyphens from hyphenation."""
 
     width: int
     words: frozenset[str]
 
     @classmethod
     def find(cls, lines: Sequence[str], reflowed: bool = False) -> Wrapping | None:
-        """Judge a file by its first lines; None if it does not look wrapped.
+        """Detect wrapping in the first lines of a file; None if it does not look wrapped.
 
-        With ``reflowed``, line breaks within a paragraph mean nothing, whatever the line length.
+        With ``reflowed``, line breaks within a paragraph are meaningless, whatever the line length.
         """
         words = frozenset(_WORD.findall("\n".join(line.rstrip() for line in lines).lower()))
         if reflowed:
@@ -108,13 +108,13 @@ class Wrapping:
         lengths = sorted(len(line) for line, after in pairwise(lines) if _may_continue(line, after))
         width = lengths[int(0.95 * (len(lengths) - 1))] if lengths else 0
         found = cls(width, words)
-        is_wrapped = NARROWEST <= width <= WIDEST and any(
+        is_wrapped = MIN_WIDTH <= width <= MAX_WIDTH and any(
             len(found.join(part)) < len(part) for part in paragraphs(lines)
         )
         return found if is_wrapped else None
 
     def join(self, lines: Sequence[str]) -> list[tuple[int, str]]:
-        """Join the lines of a paragraph that belong together.
+        """Join the lines of a paragraph where its breaks come from wrapping.
 
         Returns:
             each text with the index of its first line.
@@ -141,7 +141,7 @@ class Wrapping:
         return joined
 
     def _is_forced(self, line: str, after: str) -> bool:
-        word = min(len(after.split(None, 1)[0]), self.width // 4)  # scripts without blanks
+        word = min(len(after.split(None, 1)[0]), self.width // 4)  # scripts without spaces
         return len(line.rstrip()) + 1 + word > FULL * self.width
 
     def _glue(self, text: str, line: str) -> str:
@@ -162,7 +162,7 @@ class Wrapping:
 
 
 def unwrap(lines: Iterable[str], wrapping: Wrapping) -> Iterator[tuple[int, str]]:
-    """Join the lines of each paragraph of a wrapped file; blank lines stay.
+    """Join the lines of each paragraph of a wrapped file; keep blank lines.
 
     Yields:
         each text with the index of its first line.
@@ -175,12 +175,12 @@ def unwrap(lines: Iterable[str], wrapping: Wrapping) -> Iterator[tuple[int, str]
 
 
 def paragraphs(lines: Iterable[str]) -> Iterator[list[str]]:
-    """Yield the lines of each paragraph, and of each gap between two."""
+    """Yield the lines of each paragraph and of each gap between paragraphs."""
     paragraph: list[str] = []
     for line in lines:
         is_blank = not line.strip()
         if paragraph and (
-            is_blank != (not paragraph[0].strip()) or len(paragraph) == LONGEST_PARAGRAPH
+            is_blank != (not paragraph[0].strip()) or len(paragraph) == MAX_PARAGRAPH_LINES
         ):
             yield paragraph
             paragraph = []
@@ -201,13 +201,13 @@ def _may_continue(line: str, after: str) -> bool:
 
 
 def _margin(line: str) -> int:
-    """The column where the text of a line begins, after the mark of a list item."""
+    """The column where the text of a line starts, after any list marker."""
     item = _ITEM.match(line)
     return item.end() if item else len(line) - len(line.lstrip())
 
 
 def _is_verse(lines: Sequence[str]) -> bool:
-    """Whether every line of three or more begins with a capital: a poem or a list of names."""
+    """Whether all lines of at least three start with a capital: a poem or a list of names."""
     return (
         len(lines) > 2
         and all(line.lstrip()[:1].isupper() for line in lines)

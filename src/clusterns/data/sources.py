@@ -1,6 +1,6 @@
-"""What the user points at: a file, a folder of files, or a dataset of the Hugging Face Hub.
+"""Sources of text: a file, a folder of files, or a dataset on the Hugging Face Hub.
 
-Nothing heavy is imported before something is read: a wrong name is refused at once.
+Heavy imports happen only when text is read, so that a wrong name is refused immediately.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 Advance = Callable[[int], object]
 
-# Raise this number when the same .csv or .tsv file would be read differently.
+# Increment when the same .csv or .tsv file would be read differently.
 RULES = 2
-LOOKED_AT = 100  # files of a folder; the others are checked when they are read
+MAX_CHECKED = 100  # files of a folder; the others are checked when they are read
 
 # owner/name, owner/name:config or owner/name:config:split; "owner/name::split" has no config.
 _HUB_NAME = re.compile(r"([\w.-]+/[\w.-]+)(?::([^:]*))?(?::([^:]+))?")
 
 
 Source: TypeAlias = "FileSource | HubSource | InMemorySource"
-"""Text that can be read any number of times. ``identity`` stands for the exact content. ``rows`` yields texts and
+"""Text that can be read any number of times. ``identity`` identifies the exact content. ``rows`` yields texts and
 ids in batches, and calls ``advance`` with the number of bytes read; ``size`` is their total, None if unknown."""
 
 
@@ -56,7 +56,7 @@ class FileSource:
         return self.path.stat().st_size
 
     def identity(self) -> str:
-        """A hash of the file's bytes and of how they are read: equal size and time prove nothing."""
+        """A hash of the file's bytes and the reading rules; size and mtime do not prove equality."""
         kind = file_format(self.path)
         rules = f"{RULES} " if kind in (".csv", ".tsv") else ""
         rules = f"{MARKUP_RULES} " if kind in MARKUP else rules
@@ -67,7 +67,7 @@ class FileSource:
         return digest.hexdigest()
 
     def is_plain(self, columns: Columns) -> bool:
-        """Whether it is read line by line: text without any column."""
+        """Whether the file is read line by line, without columns."""
         named = columns.document is not None and columns.document not in TEXT_DOCUMENTS
         return (
             file_format(self.path) in TEXTS
@@ -77,7 +77,7 @@ class FileSource:
         )
 
     def reading(self, columns: Columns) -> str | int:
-        """What decides the text that is read besides content and columns; empty in most cases."""
+        """Settings that determine the text besides content and columns; usually empty."""
         from clusterns.data.formats import find_wrapping
 
         if not self.is_plain(columns):
@@ -88,7 +88,7 @@ class FileSource:
             return "unwrapped" if find_wrapping(self.path, raw) is not None else ""
 
     def describe(self, columns: Columns) -> str:
-        """Name the columns of a table from its first lines, or refuse it; nothing for text."""
+        """Describe the columns of a table from its first lines, or refuse it; empty for plain text."""
         with readable(self.path), self.path.open("rb") as raw:
             if self.is_plain(columns):
                 next(text_blocks(self.path, raw), None)
@@ -100,7 +100,7 @@ class FileSource:
     ) -> Iterator[pa.RecordBatch]:
         """Yield texts and ids in batches, and call ``advance`` with the number of bytes read.
 
-        ``counts["ragged"]`` counts the lines of a table that do not fit.
+        ``counts["ragged"]`` counts the ragged lines of a table.
         """
         from clusterns.data.formats import read_lines, read_table
 
@@ -118,7 +118,7 @@ class FileSource:
 
 @dataclass(frozen=True)
 class HubSource:
-    """A dataset of the Hub, or of a folder that is laid out like one."""
+    """A dataset on the Hub, or in a local folder with the same layout."""
 
     name: str
     config: str | None = None
@@ -129,7 +129,7 @@ class HubSource:
     size: int | None = None
 
     def identity(self) -> str:
-        """The exact revision, which stands for its content."""
+        """The exact revision, which identifies the content."""
         return f"{self.name}:{self.config}:{self.split}@{self.revision}"
 
     def rows(
@@ -154,30 +154,30 @@ class HubSource:
                 advance(rows.nbytes)
         except UserError:
             raise
-        except Exception as error:  # whatever the network, the Hub or a damaged file brings
+        except Exception as error:  # from the network, the Hub or a damaged file
             raise UserError(f"cannot read the dataset {self.name}: {one_line(error)}") from error
 
 
 def check_sources(names: Sequence[str], columns: Columns | None = None) -> None:
-    """Refuse what cannot be read at once, without the network, before anything long begins.
+    """Refuse unreadable sources quickly, without the network, before any long work.
 
-    With ``columns``, also check the beginning of the files: whether it is text, and whether a table has the columns.
+    With ``columns``, also check whether the start of each file is text, and whether a table has the columns.
     Formats that need heavy imports are not checked.
     """
     if not names:
-        raise UserError("name at least one file, folder or Hub dataset as the corpus.")
+        raise UserError("pass at least one file, folder or Hub dataset as the corpus.")
     for name in names:
         with readable(name):
             files = _local(name)
         for number, file in enumerate(files):
             with readable(file.path), file.path.open("rb") as raw:
                 raw.read(1)
-            if columns is not None and is_light(file.path) and number < LOOKED_AT:
+            if columns is not None and is_light(file.path) and number < MAX_CHECKED:
                 file.describe(columns)
 
 
 def find_sources(names: Sequence[str]) -> list[FileSource | HubSource]:
-    """All files and datasets that ``names`` stand for, in their order."""
+    """Resolve ``names`` to files and datasets, in order."""
     check_sources(names)
     found: list[FileSource | HubSource] = []
     for name in names:
@@ -186,7 +186,7 @@ def find_sources(names: Sequence[str]) -> list[FileSource | HubSource]:
 
 
 def describe_columns(sources: Sequence[Source], columns: Columns) -> list[str]:
-    """Say which columns are read, in one sentence for all tables with the same ones."""
+    """Report which columns are read, in one sentence for all tables with the same columns."""
     alike: dict[str, list[Path]] = {}
     for source in sources:
         if isinstance(source, FileSource) and (words := source.describe(columns)):
@@ -198,7 +198,7 @@ def describe_columns(sources: Sequence[Source], columns: Columns) -> list[str]:
 
 
 def _local(name: str) -> list[FileSource]:
-    """The files that a name stands for; none if it can only be a Hub dataset."""
+    """Resolve a name to local files; none if it can only be a Hub dataset."""
     path = Path(name).expanduser()
     if path.is_file():
         return [FileSource(path)]
@@ -207,16 +207,18 @@ def _local(name: str) -> list[FileSource]:
         files = [file for file in inside if "/." not in f"/{file.relative_to(path).as_posix()}"]
         marked_up = [file for file in files if file_format(file) in MARKUP]
         if len(marked_up) < len(files) and all(file.stem == "README" for file in marked_up):
-            files = [file for file in files if file not in marked_up]  # it describes the others
+            files = [
+                file for file in files if file not in marked_up
+            ]  # the README describes the others
         if not files:
             raise UserError(
                 f"the folder {name} contains no text: no {', '.join(KINDS[:-1])} or {KINDS[-1]} file."
             )
         return [FileSource(file) for file in files]
     if path.exists():
-        raise UserError(f"{name} is neither a file nor a folder (a pipe must be saved first).")
+        raise UserError(f"{name} is neither a file nor a folder. Save the output of a pipe first.")
     if _HUB_NAME.fullmatch(name) is None or is_data_file(path):
-        raise UserError(f"there is no file or folder {name}.")
+        raise UserError(f"file or folder {name} does not exist.")
     return []
 
 
@@ -228,11 +230,11 @@ def _on_the_hub(name: str) -> HubSource:
     folder = None
     try:
         revision = HfApi().dataset_info(dataset).sha
-    except Exception as error:  # not there, no network, no right to see it
+    except Exception as error:  # it does not exist, no network, or no access
         revision, folder = _cached_revision(dataset, note)
         if revision is None:
             raise UserError(
-                f"there is no file or folder {name}, and the Hub dataset {dataset} cannot be read: "
+                f"file or folder {name} does not exist, and the Hub dataset {dataset} cannot be read: "
                 f"{one_line(error)}"
             ) from error
         log(f"Cannot reach the Hub ({one_line(error)}). Reading {dataset} from the cache.")
@@ -243,7 +245,7 @@ def _on_the_hub(name: str) -> HubSource:
 
 
 def _cached_revision(dataset: str, note: Path) -> tuple[str | None, str | None]:
-    """Find a dataset offline: the revision last seen, and its folder in the Hub's cache.
+    """Find a dataset offline: the last known revision, and its folder in the Hub's cache.
 
     Without that folder, it can only be used if the corpus was prepared before.
     """
@@ -251,7 +253,7 @@ def _cached_revision(dataset: str, note: Path) -> tuple[str | None, str | None]:
 
     try:
         folder = snapshot_download(dataset, repo_type="dataset", local_files_only=True)
-    except Exception:  # not in the cache, or not all of it
+    except Exception:  # missing from the cache, or incomplete
         return (note.read_text("utf-8") if note.is_file() else None), None
     return Path(folder).name, folder
 

@@ -14,20 +14,20 @@ from clusterns.errors import UserError
 if TYPE_CHECKING:
     from datasets import Dataset
 
-# At most this share of a text is held out of training.
+# Maximum fraction of a text that is held out of training.
 FRACTION = 0.1
 
 
 def split_rows(
     dataset: Dataset, count: int, seed: int, fraction: float = FRACTION
 ) -> tuple[Dataset, Dataset]:
-    """Hold out ``count`` random rows, at most this fraction of all.
+    """Hold out ``count`` random rows, but at most ``fraction`` of all rows.
 
-    If the rows belong to documents, whole documents are held out, ``count`` rows at most. The rows for training are
-    slices of the same file between those held out. A slice costs about a millisecond, however many rows it has.
+    If the rows belong to documents, complete documents with at most ``count`` rows in total are held out. The training
+    rows are slices of the same file between held-out rows. A slice costs about a millisecond, whatever its length.
 
     Returns:
-        the rows for training, and those held out.
+        the training rows and the held-out rows.
     """
     from datasets import concatenate_datasets
 
@@ -41,19 +41,19 @@ def split_rows(
 def heldout_sentences(
     dataset: Dataset, count: int, seed: int, fraction: float = FRACTION
 ) -> list[str]:
-    """Only the text that :func:`split_rows` holds out, without the slices for training, which are slow."""
+    """Only the text that :func:`split_rows` holds out, without building the slow training slices."""
     return list(dataset.select(_heldout_rows(dataset, count, seed, fraction))["text"])
 
 
-def subsample(dataset: Dataset, most: int | None, seed: int) -> Dataset:
-    """At most ``most`` random rows in their order; whole documents, as many as fit."""
-    if most is None or len(dataset) <= most:
+def subsample(dataset: Dataset, max_rows: int | None, seed: int) -> Dataset:
+    """At most ``max_rows`` random rows, in order; of documents, as many complete ones as fit."""
+    if max_rows is None or len(dataset) <= max_rows:
         return dataset
-    return dataset.select(_sample(dataset, most, seed))
+    return dataset.select(_sample(dataset, max_rows, seed))
 
 
 def _heldout_rows(dataset: Dataset, count: int, seed: int, fraction: float) -> NDArray[np.int64]:
-    """The numbers of the rows to hold out, sorted."""
+    """Sorted numbers of the rows to hold out."""
     return _sample(dataset, min(count, int(len(dataset) * fraction)), seed)
 
 
@@ -63,14 +63,14 @@ def _sample(dataset: Dataset, count: int, seed: int) -> NDArray[np.int64]:
     random = np.random.default_rng(seed)
     documents = documents_of(dataset)
     if documents is not None:
-        return _whole_documents(documents, count, random)
+        return _complete_documents(documents, count, random)
     return np.sort(random.choice(len(dataset), count, replace=False))
 
 
-def _whole_documents(
+def _complete_documents(
     documents: NDArray[np.int64], count: int, random: np.random.Generator
 ) -> NDArray[np.int64]:
-    """The rows of random documents, as many as fit into ``count`` rows."""
+    """The rows of random documents, as many documents as fit into ``count`` rows."""
     _, of_row, sizes = np.unique(documents, return_inverse=True, return_counts=True)
     chosen = np.zeros(len(sizes), dtype=bool)
     for document in random.permutation(len(sizes)):
@@ -81,27 +81,27 @@ def _whole_documents(
             break
     if count and not chosen.any():
         raise UserError(
-            f"cannot hold out a document: the smallest of {len(sizes):,} has {sizes.min():,} of all "
-            f"{len(documents):,} sentences, and at most a tenth may be held out. Add documents, or train "
+            f"cannot hold out a document: the smallest of {len(sizes):,} documents has {sizes.min():,} of the "
+            f"{len(documents):,} sentences, but at most a tenth may be held out. Add documents, or train "
             "without --document."
         )
     return np.flatnonzero(chosen[of_row])
 
 
-def evenly_spaced(total: int, most: int) -> list[int]:
-    """At most ``most`` of ``total`` row numbers, evenly spaced."""
-    if total <= most:
+def evenly_spaced(total: int, count: int) -> list[int]:
+    """``count`` of ``total`` row numbers, evenly spaced; all if there are fewer."""
+    if total <= count:
         return list(range(total))
-    return [i * total // most for i in range(most)]
+    return [i * total // count for i in range(count)]
 
 
 def select_texts(texts: Sequence[str], rows: Iterable[int]) -> list[str]:
-    """The texts of these rows, in their order.
+    """The texts of these rows, in order.
 
-    A column on disk reopens its table for each call, which takes tens of milliseconds in a large corpus, so all rows
-    are read in one.
+    A column on disk reopens its table at each call, which takes tens of milliseconds in a large corpus, so all rows
+    are read in one call.
     """
     chosen = list(rows)
     if isinstance(texts, list | tuple):
         return [texts[row] for row in chosen]
-    return list(texts[chosen])  # type: ignore[call-overload] # a column of the datasets library
+    return list(texts[chosen])  # type: ignore[call-overload] # a Column of the datasets library

@@ -1,4 +1,4 @@
-"""Read a table of any kind, for a corpus and for evaluation."""
+"""Read a table of any format, for a corpus or for evaluation."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from clusterns.data.parquet import ParquetTable
 
 Table: TypeAlias = "Delimited | JsonRecords | ParquetTable"
-"""A table whose columns are found. ``description`` names them for people; ``ragged`` counts the lines skipped so far
-because they do not fit. Iterating yields each line's number and its values in the order of the columns, or None for
-a line without values or with the wrong number of them."""
+"""A table with its columns located. ``description`` describes them for messages; ``ragged`` counts the ragged lines
+skipped so far. Iteration yields each line's number and its values in the order of the columns, or None for a line
+without values or with the wrong number of them."""
 
 
 def open_table(
@@ -29,7 +29,7 @@ def open_table(
     """Open a csv, tsv, text, jsonl or parquet file and find its columns.
 
     Args:
-        path: name of the file; its ending decides how it is read.
+        path: name of the file; its extension determines how it is read.
         raw: the opened file.
         columns: the columns to read.
         assume_header: whether an ambiguous first line is a header; otherwise the file is refused.
@@ -45,9 +45,9 @@ def open_table(
 
 
 class JsonRecords:
-    """JSON objects, one a line, or in a .json file also in an array, which is read as a whole.
+    """JSON objects, one per line; a .json file may also be one array, which is read at once.
 
-    The first one decides which columns are read.
+    The first object determines which columns are read.
     """
 
     ragged = 0
@@ -65,7 +65,7 @@ class JsonRecords:
 
     @property
     def description(self) -> str:
-        """The columns that are read, for people."""
+        """The columns that are read, for messages."""
         pairs = zip(self._columns, self._names, strict=False)
         return ", ".join(f"{column.role} is {name!r}" for column, name in pairs) or "empty"
 
@@ -77,12 +77,12 @@ class JsonRecords:
                 yield number, None
                 continue
             if not isinstance(record, dict) or not record.keys() >= set(self._names):
-                _names(where, record, found)  # raises an error that says what is wrong
+                _names(where, record, found)  # raises the error
             yield number, [record[name] for name in self._names]
 
 
 def _json_values(path: Path, raw: BinaryIO) -> Iterator[tuple[str, int, Any]]:
-    """Yield each JSON value with its place and number; None for a blank line. A string in an array is a text."""
+    """Yield each JSON value with its location and number; None for a blank line. A string in an array is a text."""
     if file_format(path) == ".json":
         start = "".join(islice(text_chunks(path, raw), 2))
         raw.seek(0)

@@ -169,7 +169,7 @@ def build_collator(
         prompts=default_prompt(model) or None,
         max_length=min(recipe.max_length, model.max_seq_length or recipe.max_length),
         views=views,
-        longest=model.max_seq_length,
+        max_tokens=model.max_seq_length,
         seed=recipe.seed,
     )
 

@@ -1,4 +1,4 @@
-"""The collator: rows of text to the tokenized views of a training batch."""
+"""The collator: turns rows of text into the tokenized views of a training batch."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ class _Sample:
 
 @dataclass
 class ViewCollator(SentenceTransformerDataCollator):
-    """Tokenizes rows ``{"text": ...}``, or rows of two texts, into a column for each view.
+    """Tokenize rows ``{"text": ...}``, or rows of two texts, into one column per view.
 
-    In a row of two texts, the views after the first two are views of its anchor. If all views are
-    equal and fixed, only one is tokenized: dropout makes the difference.
+    In a row of two texts, views after the first two are views of its anchor. If all views are
+    equal and fixed, only one is tokenized: dropout makes them differ.
 
     Random views are a function of (seed, epoch, sentence). Batches are collated ahead of the step, so
     the state of a generator could not be restored from a checkpoint.
     """
 
     views: tuple[View, ...] = (View(), View())
-    longest: int | None = None
-    """Number of tokens that the encoder can read. A token step that would exceed it is left out."""
+    max_tokens: int | None = None
+    """Maximum number of tokens that the encoder can read. A token step that would exceed it is skipped."""
     seed: int = 42
     epoch: int = 0
 
@@ -95,7 +95,7 @@ class ViewCollator(SentenceTransformerDataCollator):
             sentence = [i for i, position in enumerate(positions) if not is_special[position]]
             generator = random.Random(f"{sample.seed} tokens {index}")
             order = view.tokens(len(positions), sentence, generator)
-            fits = self.longest is None or len(order) <= self.longest
+            fits = self.max_tokens is None or len(order) <= self.max_tokens
             orders.append([positions[i] for i in order] if fits else positions)
         return _reorder(column, orders)
 
@@ -113,7 +113,7 @@ class ViewCollator(SentenceTransformerDataCollator):
 
 
 def _reorder(column: Features, orders: list[list[int]]) -> Features:
-    """Rows of the positions in ``orders``, with padding that the attention mask hides."""
+    """Gather the positions in ``orders``; the attention mask hides the padding."""
     width = max(map(len, orders))
     index = torch.tensor([order + [0] * (width - len(order)) for order in orders])
     kept = torch.tensor([[1] * len(order) + [0] * (width - len(order)) for order in orders])
@@ -140,7 +140,7 @@ def stack_rows(columns: Sequence[Mapping[str, Any]]) -> Features:
 
 
 def select_rows(rows: Mapping[str, Any], order: Tensor) -> Features:
-    """Some of the tokenized rows, or all of them in another order."""
+    """Select or reorder tokenized rows."""
     n = len(rows["attention_mask"])
     return {
         key: value[order] if isinstance(value, Tensor) and value.ndim and len(value) == n else value

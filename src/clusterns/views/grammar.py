@@ -1,4 +1,4 @@
-"""English grammar by rules: which word of a sentence is its verb, as far as the words around it tell."""
+"""Rule-based English grammar: find the verbs of a sentence from the surrounding words."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _WORD = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 
 @dataclass(frozen=True)
 class Word:
-    """A word or a punctuation mark, and where it starts in the text."""
+    """A word or a punctuation mark, and its start in the text."""
 
     text: str
     start: int
@@ -53,14 +53,14 @@ class Word:
 
     @property
     def lower(self) -> str:
-        """The word as the lexicon has it."""
+        """The word as spelled in the lexicon."""
         return self.text.lower().replace("’", "'")
 
 
 class Sentence:
-    """The words of a sentence, and what they tell about its verbs.
+    """The words of a sentence, with rules about its verbs.
 
-    Methods take the index of a word. An index out of range stands for an empty word.
+    Methods take the index of a word. An index out of range means an empty word.
     """
 
     def __init__(self, text: str) -> None:
@@ -112,7 +112,7 @@ class Sentence:
             return opens or (self.is_question and self._asks(at))
         if not self.is_question or not after or not after[0].isalnum():
             return False
-        # "Which team has won" has its subject in front.
+        # In "Which team has won", the subject comes first.
         return at == 0 or (self._asks(at) and not self._goes_with(self.lower(at), self.next(at)))
 
     def _asks(self, at: int) -> bool:
@@ -121,7 +121,7 @@ class Sentence:
         return bool({self.lower(start), self.lower(start + 1)} & QUESTION_WORDS)
 
     def end_of_subject(self, at: int) -> int:
-        """The word that "not" follows: the verb, or in a question its subject."""
+        """The word after which to insert "not": the verb, or in a question its subject."""
         if not self.is_inverted(at):
             return at
         if self.lower(at + 1) in SUBJECTS - {"this", "these", "those"}:
@@ -136,16 +136,16 @@ class Sentence:
             if self.lower(place) in DETERMINERS | PREPOSITIONS - {"of"}:
                 return place - 1
             if not self.lower(place)[0].isalnum():
-                # Nothing shows where the subject ends: the last word is the predicate.
+                # The end of the subject is unknown: take the last word as the predicate.
                 return place - 2 if place - 2 >= begin else at
         return at
 
     def _served_verb(self, at: int) -> int | None:
-        """The full verb of an auxiliary that comes before its subject, if there is one."""
+        """The full verb of an auxiliary that precedes its subject, if there is one."""
         is_noun_phrase = self.lower(at + 1) in DETERMINERS
         stops = CONJUNCTIONS | SUBORDINATORS - PREPOSITIONS
         if self.lower(at) in BE and self.lower(at - 1) in {"who", "what", "which"}:
-            # "What is the name of a chemical used": the rest of the phrase has verbs of its own.
+            # "What is the name of a chemical used": the rest of the phrase has its own verbs.
             stops |= PREPOSITIONS
         for place in range(at + 2 + is_noun_phrase, len(self.words)):
             word = self.lower(place)
@@ -228,7 +228,7 @@ class Sentence:
         return word in PLURAL or is_plural(word) or (joined and word not in SINGULAR)
 
     def _is_reduced_clause(self, at: int) -> bool:
-        """Whether a past form is a participle: its clause has another finite verb further on."""
+        """Whether a past form is a participle: its clause has a later finite verb."""
         word, after = self.lower(at), self.lower(at + 1)
         certain = self.lower(self.previous(at)) in SUBJECTS | {"who"}
         has_object = after in DETERMINERS | OBJECTS or self._is_name(at + 1)

@@ -1,4 +1,4 @@
-"""The words that negation by rules knows: closed classes from lexicon.yaml, and the forms of English verbs."""
+"""The lexicon of rule-based negation: closed word classes from lexicon.yaml, and English verb forms."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ VOWELS = frozenset("aeiou")
 _NO_ADVERBS, _NO_PAST = map(_words, ("no_adverbs", "no_past"))
 _STRESSED_AT_THE_END = _words("stressed_at_the_end")
 _SHORT = re.compile(
-    # After these words 's is a verb; after a noun it is the genitive.
+    # After these words, 's is a verb; after a noun, it is the genitive.
     r"(?:\w+['’](?:m|re|ve|ll|d)|(?:he|she|it|that|there|here|what|who|where|how|let)['’]s)",
     re.IGNORECASE,
 )
@@ -46,7 +46,7 @@ _IRREGULAR_STEMS = {"wo": "will", "ca": "can", "sha": "shall", "ai": "is"}
 
 
 class Form(NamedTuple):
-    """What a word can be as a form of a verb."""
+    """A verb form that a word can be."""
 
     lemma: str
     kind: Kind
@@ -111,7 +111,7 @@ def forms_of(word: str) -> tuple[Form, ...]:
     return (Form(lemma, "past"), Form(lemma, "participle"))
 
 
-_MUTE_E_BEHIND = tuple(
+_MUTE_E_AFTER = tuple(
     "c s v z u e at dg rg ng ag ut bl pl tl dl gl kl cl fl ib um ud od ad ot".split()
 )
 _NO_MUTE_E = ("ss", "zz", "eat", "oat", "out", "ing", "ong", "oot", "oad", "ead", "oud", "ood")
@@ -124,7 +124,7 @@ def _lemma_of_past(word: str) -> str:
         return stem[:-1] + "y"
     if stem[-1] == stem[-2] and stem[-1] not in "lsz":
         return stem[:-1]
-    if stem.endswith(_MUTE_E_BEHIND) and not stem.endswith(_NO_MUTE_E):
+    if stem.endswith(_MUTE_E_AFTER) and not stem.endswith(_NO_MUTE_E):
         return stem + "e"
     if stem.endswith(("ar", "ir", "ur", "in", "id", "ik", "ak", "ok", "im", "am")):
         return stem if stem[-3] in VOWELS else stem + "e"
@@ -166,5 +166,5 @@ def is_plural(lower: str) -> bool:
 
 
 def kinds_of(lower: str) -> frozenset[str]:
-    """The kinds of verb forms that a word can be."""
+    """The verb forms that a word can be."""
     return frozenset(form.kind for form in forms_of(lower))

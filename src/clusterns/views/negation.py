@@ -1,8 +1,8 @@
-"""The opposite of an English sentence by rules, for methods that contrast a sentence with it.
+"""Rule-based negation of English sentences, for methods that contrast a sentence with its negation.
 
 From left to right, the first rule that applies wins (SNCSE's order): an existing "not" is removed;
 an auxiliary gets "not"; so does the main clause's form of be; its finite verb becomes "do not",
-"does not" or "did not" with the lemma; and a text without a verb gets "Not" in front.
+"does not" or "did not" with the lemma; and a text without a verb is prefixed with "Not".
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _negate_auxiliary(sentence: Sentence, at: int) -> str | None:
 
 
 def _negate_verb(sentence: Sentence, at: int) -> str | None:
-    """The text with "do not" for the main clause's finite verb, if that is at ``at``."""
+    """The text with "do not" before the main clause's finite verb, if that is at ``at``."""
     form = sentence.finite_form(at)
     if form is None or sentence.is_subordinate(at):
         return None
@@ -78,7 +78,7 @@ def _negate_verb(sentence: Sentence, at: int) -> str | None:
 
 
 def _without(text: str, word: Word) -> str:
-    """The text without a word; if it was the first, the next one takes its capital."""
+    """The text without a word; if it was the first, capitalize the next word instead."""
     before, after = text[: word.start].rstrip(), text[word.end :]
     if before:
         return before + after

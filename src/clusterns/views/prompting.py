@@ -1,4 +1,4 @@
-"""Tokenizers that put every sentence into a template."""
+"""Tokenizers that wrap every sentence in a template."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ FULL_STOP = Replace(Regex(r"""(?<=[^.?"'])\z"""), ".")
 
 @dataclass(frozen=True)
 class TemplateTokens:
-    """A template as tokens, with the tokenizer's own ones at both ends ([CLS], [SEP])."""
+    """A template as tokens, including the tokenizer's own at both ends ([CLS], [SEP])."""
 
     ids: tuple[int, ...]
     """All tokens except the sentence's."""
     slot: int
-    """The sentence goes before the token of this index."""
+    """Index of the token before which the sentence is inserted."""
     mask: int
     """Index of the mask."""
 
     @classmethod
     def of(cls, template: Template, tokenizer: PreTrainedTokenizerBase) -> TemplateTokens:
-        """Tokenize a template; text that looks like a special token stays text."""
+        """Tokenize a template; text that looks like a special token remains text."""
         tokenizer = with_soft_tokens(tokenizer, template)
         first, last = _frame(tokenizer)
         mask_id, soft = tokenizer.mask_token_id, iter(template.soft_tokens)
@@ -78,10 +78,10 @@ def _frame(tokenizer: PreTrainedTokenizerBase) -> tuple[list[int], list[int]]:
 def with_soft_tokens(
     tokenizer: PreTrainedTokenizerBase, template: Template
 ) -> PreTrainedTokenizerBase:
-    """A copy of ``tokenizer`` with the template's learned tokens at the end of the vocabulary.
+    """Copy ``tokenizer`` and append the template's learned tokens to the vocabulary.
 
-    They are special tokens, which a sentence cannot contain. Without learned tokens, it is the
-    tokenizer itself.
+    They are special tokens, which a sentence cannot contain. Without learned tokens, return the
+    original tokenizer.
     """
     if not template.soft_tokens:
         return tokenizer
@@ -91,15 +91,15 @@ def with_soft_tokens(
 
 
 def _plain_ids(text: str, tokenizer: PreTrainedTokenizerBase, escape: bool = True) -> list[int]:
-    """The tokens of a text in which nothing is special."""
+    """Tokenize a text without special tokens."""
     for token, escaped in _escapes(tokenizer).items() if escape else ():
         text = text.replace(token, escaped)
     return tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"]
 
 
 def _escapes(tokenizer: PreTrainedTokenizerBase) -> dict[str, str]:
-    """What to write for special tokens that the vocabulary recognizes even in split text, as
-    SentencePiece's does."""
+    """Replacements for special tokens that the vocabulary recognizes even in split text, as
+    SentencePiece does."""
     special = {*tokenizer.all_special_ids} - {tokenizer.unk_token_id}
     return {
         token: f"{token[0]} {token[1:]}"
@@ -111,15 +111,15 @@ def _escapes(tokenizer: PreTrainedTokenizerBase) -> dict[str, str]:
 def templated_tokenizer(
     tokenizer: PreTrainedTokenizerBase, template: Template, *, full_stop: bool
 ) -> PreTrainedTokenizerFast:
-    """A copy of ``tokenizer`` that puts every sentence into ``template``.
+    """Copy ``tokenizer`` so that it wraps every sentence in ``template``.
 
-    All of it is in the tokenizer's own file, which opens anywhere. The template is the
-    post-processor, so truncation cuts the sentence only, and counts the template's tokens.
+    Everything is saved in the tokenizer's own file, which loads without this package. The template is
+    the post-processor, so truncation counts the template's tokens but shortens only the sentence.
 
     Args:
         tokenizer: the tokenizer of a plain encoder.
         template: the text around the sentence.
-        full_stop: append the full stop of the test rule.
+        full_stop: append the full stop that PromptBERT adds at test time.
     """
     if not getattr(tokenizer, "is_fast", False):
         raise UserError(f"a template needs a fast tokenizer, not {type(tokenizer).__name__}.")
@@ -151,7 +151,7 @@ def templated_tokenizer(
 def _post_processor(
     tokens: TemplateTokens, tokenizer: PreTrainedTokenizerBase
 ) -> TemplateProcessing:
-    """The template as two "special tokens" of many ids around the sentence."""
+    """The template as two "special tokens", each with many ids, around the sentence."""
     sides = {"before": tokens.ids[: tokens.slot], "after": tokens.ids[tokens.slot :]}
     return TemplateProcessing(
         single="before $A after",
@@ -164,7 +164,7 @@ def _post_processor(
 
 
 class TemplatedViews:
-    """Tokenizes the views of a training batch, each in its own template, without the full stop.
+    """Tokenize the views of a training batch, each in its own template, without the full stop.
 
     It is a ``preprocess_fn`` for the data collator of Sentence Transformers: the column's prompt is
     the template's text, and ``max_length`` counts the tokens of the sentence alone.
@@ -193,7 +193,7 @@ class TemplatedViews:
             return_tensors="pt",
             return_special_tokens_mask=True,
         )
-        # The number of the template, at every token as all that is sorted and cut with the rows: for
-        # the denoising, since the encoder never sees it.
+        # The template's index, repeated at every token so that it is sorted and truncated with the
+        # rows. It is for the denoising; the encoder never receives it.
         number = list(self.tokenizers).index(prompt)
         return {**rows, "template": torch.full_like(rows["input_ids"], number)}

@@ -1,4 +1,4 @@
-"""Settings of the views."""
+"""View and template settings."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from clusterns.views.template import Template, template_pair
 
 # Positives whose views are crops.
 CROPPED = ("crop", "document")
-# Positives that come from two sentences.
+# Positives that pair two sentences.
 PAIRED = ("document", "next")
 
 
 class ViewSettings(Settings):
-    """How a sentence becomes the two inputs of a training row."""
+    """How a sentence is turned into the two inputs of a training row."""
 
     positives: Literal["dropout", "crop", "repetition", "document", "next"] = "dropout"
     """How the two views differ: by dropout masks (the paper's), crops, or repeated subwords; document: crops of
@@ -30,7 +30,7 @@ class ViewSettings(Settings):
 
 
 class PromptSettings(Settings):
-    """Prompt-based models: the sentence in a template, and the mask's state as its embedding."""
+    """Prompt-based models: wrap the sentence in a template and embed it as the mask's state."""
 
     template: str = ""
     """Template of the anchor, also used at test time: bert or roberta (published), or a text with {sentence} and
@@ -43,11 +43,11 @@ class PromptSettings(Settings):
 
     @property
     def templates(self) -> tuple[Template, Template] | None:
-        """The templates of anchor and positive, or None for a model without."""
+        """The templates of anchor and positive, or None for a model without templates."""
         return template_pair(self.template, self.positive_template) if self.template else None
 
     @model_validator(mode="after")
-    def _templates_are_whole(self) -> PromptSettings:
+    def _check_templates(self) -> PromptSettings:
         if self.positive_template and not self.template:
             raise ValueError("positive_template needs a template, but template is empty.")
         _ = self.templates

@@ -1,4 +1,4 @@
-"""Templates: the text around a sentence, with a mask whose state becomes the embedding."""
+"""Templates: text around a sentence, with a mask whose state becomes the embedding."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SOFT = "{soft}"
 class Template:
     """A text with exactly one ``{sentence}`` and exactly one ``{mask}``.
 
-    Each ``{soft}`` is a new token of the vocabulary, learned during training.
+    Each ``{soft}`` is a new vocabulary token that is learned during training.
     """
 
     text: str
@@ -31,11 +31,11 @@ class Template:
 
     @property
     def soft_tokens(self) -> list[str]:
-        """The names of its learned tokens, in order."""
+        """Names of the learned tokens, in order."""
         return [f"[soft{i}]" for i in range(1, self.text.count(SOFT) + 1)]
 
 
-# PromptBERT's pairs: for the anchor (and the test), and for the positive.
+# PromptBERT's pairs: the anchor's template (also used at test time) and the positive's.
 PUBLISHED = {
     "bert": (
         'This sentence of "{sentence}" means {mask}.',

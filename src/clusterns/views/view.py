@@ -1,4 +1,4 @@
-"""Views: what happens to a sentence on its way to one of the inputs of a training row."""
+"""Views: augmentations that turn a sentence into one input of a training row."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from clusterns.data.sentences import UNSPACED
 from clusterns.views.template import Template
 
 _UNSPACED, _LETTER, _WORD = map(regex.compile, (UNSPACED, r"\p{L}", r"\S+ ?"))
-# A character with its marks; between such characters, a word of another script stays whole.
+# A character with its marks; a word of another script between such characters is not split.
 _CHARACTER = regex.compile(rf"(?:(?={UNSPACED})\X|(?:(?!{UNSPACED})\S)+) ?")
 
 TextStep = Callable[[str, random.Random], str]
-"""Maps a text to another; random choices come from the generator."""
+"""Maps a text to another text; random choices come from the generator."""
 TokenStep = Callable[[int, Sequence[int], random.Random], list[int]]
-"""Maps the length of a tokenized row (with special tokens) and the positions of its sentence's tokens to
-the positions that make the new row, in their order; a position may repeat."""
+"""Maps the length of a tokenized row (with special tokens) and the positions of the sentence's tokens to
+the positions of the new row, in order; a position may repeat."""
 
 
 @dataclass(frozen=True)
@@ -34,22 +34,22 @@ class View:
     text: TextStep | None = None
     tokens: TokenStep | None = None
     templates: tuple[Template, ...] = ()
-    """If there are several, one is drawn for each row."""
+    """If there are several, one is sampled for each row."""
     preprocess: Callable[..., dict[str, Any]] | None = None
-    """A tokenizer of its own. Such a view is for a part of the loss (a guide) rather than the encoder,
+    """Tokenizer of this view. Such a view is for a part of the loss (a guide) rather than the encoder,
     and comes last."""
     prompt: str | None = None
-    """The prompt for that tokenizer; the encoder's prompt is not used."""
+    """Prompt for that tokenizer; the encoder's prompt is not used."""
 
     @property
     def is_fixed(self) -> bool:
-        """Whether a sentence always gives the same row."""
+        """Whether a sentence always produces the same row."""
         return self.text is None and self.tokens is None and len(self.templates) < 2
 
 
 @dataclass(frozen=True)
 class Crop:
-    """Text step: a random run of words."""
+    """Text step: a random span of words."""
 
     shortest: float
 
@@ -60,37 +60,37 @@ class Crop:
 
 @dataclass(frozen=True)
 class FullStop:
-    """Text step: a full stop where the tokenizer of a prompt-based model adds one at test time."""
+    """Text step: append a full stop where the tokenizer of a prompt-based model adds one at test time."""
 
     def __call__(self, text: str, generator: random.Random) -> str:
-        """End ``text``."""
+        """Append the full stop to ``text``."""
         text = text.strip()
         return text if not text or text.endswith((".", "?", '"', "'")) else f"{text}."
 
 
 @dataclass(frozen=True)
 class Negation(FullStop):
-    """Text step: the opposite of an English sentence, with its full stop."""
+    """Text step: negate an English sentence and append the full stop."""
 
     def __call__(self, text: str, generator: random.Random) -> str:
         """Negate ``text``."""
-        from clusterns.views.negation import negate  # not at start: it reads the lexicon
+        from clusterns.views.negation import negate  # a late import: it reads the lexicon
 
         return super().__call__(negate(text), generator)
 
 
 @dataclass(frozen=True)
 class Repetition:
-    """Token step (ESimCSE): duplicate some subwords of the sentence in place.
+    """Token step (ESimCSE): duplicate random subwords of the sentence in place.
 
-    In a row of L tokens, special ones counted, 0 to min(10, int(rate L)) - 1 are duplicated.
+    In a row of L tokens, including special tokens, 0 to min(10, int(rate L)) - 1 are duplicated.
     """
 
     rate: float
     most: int = 10
 
     def __call__(self, length: int, sentence: Sequence[int], generator: random.Random) -> list[int]:
-        """The positions of the row, some of them twice."""
+        """The positions of the row, with duplicates."""
         bound = min(self.most, int(self.rate * length))
         count = generator.randrange(bound) if bound else 0
         duplicated = set(generator.sample(sentence, min(count, len(sentence))))
@@ -98,16 +98,16 @@ class Repetition:
 
 
 def crop(text: str, shortest: float, generator: random.Random) -> str:
-    """A random run of words: at least the fraction ``shortest`` of those of ``text``, and at least one."""
+    """A random span of words: at least the fraction ``shortest`` of the words of ``text``, and at least one."""
     words = words_of(text)
-    least = max(1, round(shortest * len(words)))
-    length = generator.randint(least, len(words))
+    min_words = max(1, round(shortest * len(words)))
+    length = generator.randint(min_words, len(words))
     start = generator.randint(0, len(words) - length)
     return "".join(words[start : start + length]).strip()
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, each with the space after it: ``"".join`` gives the text.
+    """The words of a text, each with its following space, so that ``"".join`` restores the text.
 
     A text mostly in a script without spaces between words is split into characters.
     """
