@@ -46,5 +46,5 @@ def test_a_revision_becomes_part_of_the_name() -> None:
         lambda: InspectRequest(model="minibert", text="a", revision="v1"),
         lambda: TrainRequest(revision="v1").changes(Recipe),
     ):
-        with pytest.raises(UserError, match="--revision v1 goes with the name of a Hub model"):
+        with pytest.raises(UserError, match="--revision v1 requires the name of a Hub model"):
             refused()

@@ -19,9 +19,9 @@ def test_refusals(tiny_bert: Path) -> None:
     base = averaged_encoder(str(tiny_bert), "mean")
     with pytest.raises(UserError, match="needs more than 32 sentences, but there are 32"):
         whiten(base, sentences(32), quiet=True)
-    with pytest.raises(UserError, match="dimensions = 33 is more than the 32"):
+    with pytest.raises(UserError, match="dimensions = 33 exceeds the 32"):
         whiten(base, sentences(64), 33, quiet=True)
-    with pytest.raises(UserError, match="100 sentences are too few for a flow in batches of 64"):
+    with pytest.raises(UserError, match="100 sentences are too few to fit a flow in batches of 64"):
         fit_flow(base, sentences(100), quiet=True)
 
 

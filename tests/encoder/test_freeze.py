@@ -48,7 +48,7 @@ def test_only_the_last_layer_learns_and_has_dropout(tiny_base: Path) -> None:
 
 
 def test_what_cannot_be_frozen_is_refused(tiny_bert: Path) -> None:
-    with pytest.raises(UserError, match="train_layers = 3 is more than the 2 layers"):
+    with pytest.raises(UserError, match="train_layers = 3 exceeds the 2 layers"):
         train_last_layers(load_base(str(tiny_bert)), 3)
     shared = load_base(str(tiny_bert))
     shared[0].model.config.num_hidden_layers = 12  # as if they were run twelve times

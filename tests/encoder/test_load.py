@@ -136,7 +136,7 @@ def test_the_length_may_be_anything_that_there_are_positions_for(
     np.testing.assert_allclose(a, b, atol=1e-6)
     if limit is None:
         return
-    with pytest.raises(UserError, match=rf"--max-length {limit + 1}: .* {limit} tokens only"):
+    with pytest.raises(UserError, match=rf"--max-length {limit + 1}: .* only {limit} tokens"):
         load_model(base, "mean", max_length=limit + 1)
 
 
@@ -199,7 +199,7 @@ def test_word_vectors(word_vectors: Path, tmp_path: Path) -> None:
     assert without.encode("the cat").tolist() == [3, 4]
     with pytest.raises(UserError, match="word vectors are averaged"):
         load_model(str(word_vectors), "cls")
-    with pytest.raises(UserError, match="begins with a WordEmbeddings"):
+    with pytest.raises(UserError, match="starts with a WordEmbeddings"):
         averaged_encoder(str(tmp_path / "model"), "cls")
 
 

@@ -119,5 +119,5 @@ def test_a_revision_is_part_of_a_hub_name(hub_cache: Path, tmp_path: Path) -> No
     assert with_revision("owner/encoder", "v1") == "owner/encoder@v1"
     assert with_revision("owner/encoder@v1", "v1") == "owner/encoder@v1"
     for name in ("minibert", str(tmp_path), "owner/encoder@v2"):
-        with pytest.raises(UserError, match="--revision v1 goes with the name of a Hub model"):
+        with pytest.raises(UserError, match="--revision v1 requires the name of a Hub model"):
             with_revision(name, "v1")

@@ -90,7 +90,7 @@ def test_saving_and_opening_again_keeps_tokens_and_limit(tiny_base: Path, tmp_pa
 
 def test_bases_that_cannot_take_a_template_are_refused(tiny_bert: Path, tmp_path: Path) -> None:
     load_base(str(tiny_bert)).save_pretrained(str(tmp_path))
-    with pytest.raises(UserError, match="goes with a plain encoder"):
+    with pytest.raises(UserError, match="needs a plain encoder"):
         prompt_encoder(str(tmp_path), "bert")
     with pytest.raises(UserError, match="no room for a sentence"):
         prompt_encoder(str(tiny_bert), "very " * 70 + "long {sentence} {mask}")

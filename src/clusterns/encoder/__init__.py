@@ -1,1 +1,1 @@
-"""Encoders. In: the name of a model. Out: a SentenceTransformer, ready to encode or to train."""
+"""Encoders. In: the name of a model. Out: a SentenceTransformer, ready for encoding or training."""

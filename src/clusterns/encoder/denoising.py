@@ -1,4 +1,4 @@
-"""Template denoising (PromptBERT): subtract what the template alone contributes to the mask's state."""
+"""Template denoising (PromptBERT): subtract the template's own contribution to the mask state."""
 
 from __future__ import annotations
 
@@ -21,16 +21,15 @@ Rows = tuple[dict[str, Tensor], Tensor]
 
 
 class Denoising(TrainingModule, Module):
-    """During training, subtracts the bare template's mask state from that of each row.
+    """During training, subtract the bare template's mask state from that of each row.
 
     The bare template is a row without its sentence, with every other token at the same position. It
-    depends on the length of the sentence alone, and runs once per length in the batch, with
-    gradient. The module comes right after the encoder, where the attention mask still is the
-    encoder's.
+    depends only on the sentence length, and runs once per length in the batch, with gradient. The
+    module directly follows the encoder, where the attention mask is still the encoder's.
 
     Args:
-        templates: the fields of the rows' :class:`TemplateTokens`, the model's own template first.
-        dropout: run the bare template with dropout, which all rows of a length then share.
+        templates: the fields of each :class:`TemplateTokens` of the rows, the model's own template first.
+        dropout: run the bare template with dropout; all rows of one length then share a dropout mask.
     """
 
     config_keys = ["templates", "dropout"]
@@ -40,17 +39,17 @@ class Denoising(TrainingModule, Module):
         self.templates = templates
         self.dropout = dropout
         self.tokens = [TemplateTokens(**{**each, "ids": tuple(each["ids"])}) for each in templates]
-        # In a list, so that the encoder's weights are not registered here a second time.
+        # In a list, so that the encoder's weights are not registered twice.
         self._encoder: list[Module] = []
         self.shifted = False
 
     def on_model_ready(self, model: SentenceTransformer) -> None:
-        """Remember the encoder of the model that this module belongs to."""
+        """Store the encoder of the model that contains this module."""
         self._encoder = [model[0]]
         self.shifted = can_shift(model[0], self.tokens[0])
 
     def forward(self, features: dict[str, Tensor | Any]) -> dict[str, Tensor | Any]:
-        """Subtract during training; the masked copy of masked-LM passes through."""
+        """Subtract during training; pass the masked copy for masked LM through."""
         if not self.is_on or "masked_lm_labels" in features:
             return features
         (encoder,) = self._encoder
@@ -60,7 +59,7 @@ class Denoising(TrainingModule, Module):
             distinct, which = (lengths[rows] - len(tokens)).unique(return_inverse=True)
             with nullcontext() if self.dropout else dropout_off(encoder):
                 bare = bare_states(encoder, tokens, distinct, shifted=self.shifted)[which]
-            # One mask per row: a sentence cannot contain its token.
+            # One mask per row: a sentence cannot contain the mask token.
             columns = (features["input_ids"][rows] == tokens.ids[tokens.mask]).int().argmax(1)
             states = states.index_put((rows, columns), -bare.to(states.dtype), accumulate=True)
         features["token_embeddings"] = states
@@ -74,7 +73,7 @@ class Denoising(TrainingModule, Module):
         self, features: dict[str, Tensor | Any]
     ) -> Iterable[tuple[TemplateTokens, Tensor]]:
         """Each template that occurs, with the indices of its rows."""
-        # Rows from encode are in the model's own template, the first.
+        # Rows from `encode` use the model's own template, which is the first.
         which = features.get("template", torch.zeros_like(features["input_ids"]))[:, 0]
         for index in which.unique().tolist():
             yield self.tokens[index], (which == index).nonzero().squeeze(1)
@@ -87,12 +86,12 @@ def add_denoising(
     *,
     dropout: bool = False,
 ) -> None:
-    """Put the denoising behind the encoder of ``model``, a prompt encoder of the base ``name``.
+    """Insert the denoising after the encoder of ``model``, a prompt encoder of the base ``name``.
 
     Args:
         model: the prompt encoder.
         name: its base.
-        templates: those of the training rows, the model's own one first.
+        templates: templates of the training rows, the model's own first.
         dropout: run the bare template with dropout.
     """
     tokenizer = load_tokenizer(name)
@@ -105,7 +104,7 @@ def add_denoising(
 def bare_states(
     encoder: Module, tokens: TemplateTokens, lengths: Tensor, *, shifted: bool
 ) -> Tensor:
-    """Mask states of a template around sentences that nothing attends to, as (m, d).
+    """Mask states (m, d) of a template around sentences that nothing attends to.
 
     Args:
         encoder: the Transformer module of a SentenceTransformer.
@@ -119,7 +118,7 @@ def bare_states(
 
 
 def _shifted_rows(encoder: Module, tokens: TemplateTokens, lengths: Tensor) -> Rows:
-    """Rows of the template alone; the position ids after the slot are shifted by the length."""
+    """Rows of the template alone; position ids after the slot are shifted by the sentence length."""
     positions = _positions(tokens, lengths)
     ids = lengths.new_tensor(tokens.ids).expand_as(positions)
     features = {
@@ -131,10 +130,10 @@ def _shifted_rows(encoder: Module, tokens: TemplateTokens, lengths: Tensor) -> R
 
 
 def _hidden_rows(encoder: Module, tokens: TemplateTokens, lengths: Tensor) -> Rows:
-    """Rows as long as with a sentence, which the attention mask hides: right for any encoder."""
+    """Rows of the length with a sentence, which the attention mask hides; correct for any encoder."""
     positions = _positions(tokens, lengths)
     ids = lengths.new_tensor(tokens.ids).expand_as(positions)
-    # The filler is not padding, which RoBERTa and its kin do not count among the positions.
+    # The filler is not padding: RoBERTa and similar encoders do not assign positions to padding.
     filler = ids.new_full((len(ids), len(tokens) + int(lengths.max())), tokens.ids[tokens.mask])
     features = {
         "input_ids": filler.scatter(1, positions, ids),
@@ -151,9 +150,9 @@ def _positions(tokens: TemplateTokens, lengths: Tensor) -> Tensor:
 
 @torch.no_grad()
 def can_shift(encoder: Module, tokens: TemplateTokens) -> bool:
-    """Whether the encoder knows positions by position ids alone, so that short rows equal long ones.
+    """Whether positions come from position ids alone, so that short rows equal long ones.
 
-    With relative positions, as in MPNet, they do not.
+    This is false for relative positions, as in MPNet.
     """
     lengths = torch.tensor([0, 5], device=next(encoder.parameters()).device)
     with dropout_off(encoder):
@@ -163,7 +162,7 @@ def can_shift(encoder: Module, tokens: TemplateTokens) -> bool:
 
 @contextmanager
 def dropout_off(encoder: Module) -> Iterator[None]:
-    """Within the block, ``encoder`` has no dropout; gradients flow as before."""
+    """Disable the dropout of ``encoder`` within the block; gradients still flow."""
     was_training = encoder.training
     encoder.eval()
     try:

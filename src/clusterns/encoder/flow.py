@@ -1,9 +1,9 @@
 """BERT-flow's normalizing flow: an invertible map of sentence embeddings to a standard normal.
 
 Three levels of three steps each; a step is an activation norm, a reversal of the channels and an
-additive coupling. After the first and second level, half of the channels leave; the output joins
-them again. Libraries of flows have these steps, but neither this coupling network nor a way to
-write the fitted map as layers of Sentence Transformers.
+additive coupling. After the first and second level, half of the channels exit; the output joins
+them again. Flow libraries have these steps, but neither this coupling network nor a way to
+export the fitted map as layers of Sentence Transformers.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ def fit_flow(
     batch_size: int = 64,
     quiet: bool = False,
 ) -> SentenceTransformer:
-    """``model`` followed by a normalizing flow (Li et al., 2020) that is fitted on ``sentences``.
+    """Append a normalizing flow (Li et al., 2020), fitted on ``sentences``, to ``model``.
 
-    The encoder is frozen; its dropout is on during the fit.
+    The encoder is frozen, but its dropout is active during the fit.
 
     Args:
-        model: the model to put the flow behind.
+        model: the model before the flow.
         sentences: the corpus.
         learning_rate: constant learning rate of Adam.
         epochs: passes over the corpus.
-        seed: seeds the flow's first weights, the order of the sentences and the dropout.
-        max_length: number of tokens to read of each sentence during the fit.
+        seed: random seed of the flow's initial weights, the order of the sentences and the dropout.
+        max_length: maximum number of tokens per sentence during the fit.
         batch_size: batch size.
-        quiet: no progress bar.
+        quiet: hide the progress bar.
     """
     width = model.get_embedding_dimension()
     assert width is not None
@@ -61,7 +61,7 @@ def fit_flow(
         )
     if len(sentences) < 2 * batch_size:
         raise UserError(
-            f"{len(sentences)} sentences are too few for a flow in batches of {batch_size}. Add "
+            f"{len(sentences)} sentences are too few to fit a flow in batches of {batch_size}. Add "
             "text, or lower the batch size."
         )
     with torch.random.fork_rng():
@@ -80,15 +80,15 @@ def fit_flow(
 
 
 def _epochs(count: int, batch_size: int, epochs: float) -> list[int]:
-    """Rows in a new order for each epoch, in whole batches."""
-    whole = count // batch_size * batch_size
-    orders = [torch.randperm(count)[:whole] for _ in range(math.ceil(epochs))]
-    steps = max(1, int(whole // batch_size * epochs))
+    """Row numbers, shuffled for each epoch, in full batches."""
+    used = count // batch_size * batch_size
+    orders = [torch.randperm(count)[:used] for _ in range(math.ceil(epochs))]
+    steps = max(1, int(used // batch_size * epochs))
     return torch.cat(orders)[: steps * batch_size].tolist()
 
 
 class ActNorm(nn.Module):
-    """(x + bias) * exp(log_scale) per channel; the first batch gets mean 0 and deviation 1."""
+    """(x + bias) * exp(log_scale) per channel, initialized to standardize the first batch."""
 
     def __init__(self, channels: int) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ class ActNorm(nn.Module):
 
 
 class CouplingNetwork(nn.Module):
-    """Maps one half of the channels to what is added to the other half; to zero, initially."""
+    """Map one half of the channels to the addend of the other half; initially to zero."""
 
     def __init__(self, channels: int, width: int) -> None:
         super().__init__()
@@ -147,7 +147,7 @@ class Step(nn.Module):
 
 
 class Flow(nn.Module):
-    """The whole map of vectors (n, d) to (n, d).
+    """The complete flow, from vectors (n, d) to (n, d).
 
     Args:
         dimension: d, which must be divisible by 8, since the channels are halved three times.
@@ -164,7 +164,7 @@ class Flow(nn.Module):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        """Map vectors to their places under the normal."""
+        """Map embeddings to latent vectors."""
         leaving: list[Tensor] = []
         for number, step in enumerate(self.steps):
             if number in (STEPS, 2 * STEPS):
@@ -175,7 +175,7 @@ class Flow(nn.Module):
 
     @property
     def log_determinant(self) -> Tensor:
-        """The log-determinant of the Jacobian, the same everywhere.
+        """The log-determinant of the Jacobian, which is constant.
 
         Couplings and reversals contribute 0.
         """
@@ -190,7 +190,7 @@ class Flow(nn.Module):
 
 
 def flow_layers(flow: Flow) -> list[Module]:
-    """A fitted flow as dense layers of Sentence Transformers, exact up to rounding.
+    """Convert a fitted flow to dense layers of Sentence Transformers, exact up to rounding.
 
     A residual layer out = relu(W s + b) + s passes the vector x of the state s = (x, h1, h2) through
     and writes a hidden layer of the coupling network into its own, empty part of s; then a linear
@@ -211,7 +211,7 @@ def _layers(flow: Flow) -> Iterator[Module]:
         network, cut = step.network, step.cut
         yield _hidden_layer(network.first, network.first_norm, state, first, slice(cut))
         yield _hidden_layer(network.second, network.second_norm, state, second, first)
-        # x + network, then what comes before the next step's network.
+        # x + network, then the next step's activation norm and reversal.
         scale = (3 * network.log_scale).exp()
         weight, bias = torch.eye(d, state).double(), torch.zeros(d).double()
         weight[cut : 2 * cut, second] = network.last.weight * scale[:, None]
@@ -223,7 +223,7 @@ def _layers(flow: Flow) -> Iterator[Module]:
 
 
 def _norm_and_reversal(step: Step, state: int, dimension: int) -> tuple[Tensor, Tensor]:
-    """Activation norm and reversal of a step's channels, the first ones: weight and bias to the state."""
+    """Weight and bias for the activation norm and reversal of a step's channels, the first of the state."""
     channels = 2 * step.cut
     scale = step.norm.log_scale.exp()
     weight, bias = torch.eye(state, dimension).double(), torch.zeros(state).double()
@@ -235,7 +235,7 @@ def _norm_and_reversal(step: Step, state: int, dimension: int) -> tuple[Tensor, 
 def _hidden_layer(
     linear: nn.Linear, norm: ActNorm, state: int, rows: slice, columns: slice
 ) -> Dense:
-    """A hidden layer and the activation norm behind it, from one part of the state to another."""
+    """A hidden layer and the following activation norm, from one part of the state to another."""
     scale = norm.log_scale.exp()
     weight, bias = torch.zeros(state, state).double(), torch.zeros(state).double()
     weight[rows, columns], bias[rows] = linear.weight * scale[:, None], norm.bias * scale

@@ -1,4 +1,4 @@
-"""Train the last layers of an encoder; freeze the others and the embeddings."""
+"""Train only the last layers of an encoder; freeze the other layers and the embeddings."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def layers_of(model: SentenceTransformer) -> nn.ModuleList | None:
 
 
 def train_last_layers(model: SentenceTransformer, count: int) -> None:
-    """Freeze the embeddings and all layers of ``model`` but the last ``count``, in place.
+    """Freeze the embeddings and all but the last ``count`` layers of ``model``, in place.
 
-    The frozen part gets no gradient, keeps no activations and runs without dropout, during training
-    too. What comes after the layers (a last norm, dense layers, training heads) is trained.
+    The frozen part gets no gradient, stores no activations and runs without dropout, also during
+    training. Modules after the layers (a final norm, dense layers, training heads) are trained.
     """
     layers = layers_of(model)
     if layers is None:
@@ -37,13 +37,13 @@ def train_last_layers(model: SentenceTransformer, count: int) -> None:
         )
     if count > len(layers):
         raise UserError(
-            f"train_layers = {count} is more than the {len(layers)} layers of the base. Choose fewer, "
-            "or leave it empty to train all of them."
+            f"train_layers = {count} exceeds the {len(layers)} layers of the base. Choose a smaller number, "
+            "or leave it empty to train all layers."
         )
     encoder = model[0].model
     children = list(encoder.children())
-    holds = [any(module is layers for module in child.modules()) for child in children]
-    parts = [*layers[len(layers) - count :], *children[holds.index(True) + 1 :]]
+    contains = [any(module is layers for module in child.modules()) for child in children]
+    parts = [*layers[len(layers) - count :], *children[contains.index(True) + 1 :]]
     trained = {id(module) for part in parts for module in part.modules()}
     for module in model[0].modules():
         if id(module) not in trained:

@@ -26,7 +26,7 @@ class Piece:
 
     token: str
     part: Part
-    """The part it belongs to. The tokenizer's own tokens ([CLS], [SEP]) belong to the template; a
+    """Part of the input. The tokenizer's own tokens ([CLS], [SEP]) belong to the template; a
     word without a vector is unknown."""
     pooled: bool
     """Whether the pooling uses it."""
@@ -38,17 +38,17 @@ class Inspection:
 
     pieces: tuple[Piece, ...]
     pooling: str
-    """How the states of the pooled tokens become one vector."""
+    """How the states of the pooled tokens are combined into one vector."""
     limit: int | None
-    """Largest number of tokens that the model reads, template included. None: no limit."""
+    """Maximum number of tokens that the model reads, including the template. None: no limit."""
     cut_tokens: int
-    """Number of tokens of the sentence that the limit cuts off."""
+    """Number of sentence tokens that are truncated."""
     cut: str
     """The text of those tokens."""
 
     @property
     def template(self) -> str:
-        """The tokens around the sentence, which is shown as one."""
+        """The template's tokens, with the sentence as a placeholder."""
         words = [piece.token for piece in self.pieces]
         sentence = [i for i, piece in enumerate(self.pieces) if piece.part != "template"]
         if sentence:
@@ -78,7 +78,7 @@ def inspect_text(model: SentenceTransformer, text: str) -> Inspection:
     special = features["special_tokens_mask"][0].tolist()
     ends = features["offset_mapping"][0, :, 1].tolist()
     pooled = _pooled_positions(model, features)
-    whole = tokenizer(prompt + text, truncation=False, verbose=False)["input_ids"]
+    untruncated = tokenizer(prompt + text, truncation=False, verbose=False)["input_ids"]
     return Inspection(
         pieces=tuple(
             Piece(token, _part(special[i], ends[i], len(prompt)), i in pooled)
@@ -86,8 +86,8 @@ def inspect_text(model: SentenceTransformer, text: str) -> Inspection:
         ),
         pooling=_pooling(model),
         limit=model.max_seq_length,
-        cut_tokens=len(whole) - len(ids),
-        cut=(prompt + text)[max(ends) :].strip() if len(whole) > len(ids) else "",
+        cut_tokens=len(untruncated) - len(ids),
+        cut=(prompt + text)[max(ends) :].strip() if len(untruncated) > len(ids) else "",
     )
 
 
@@ -98,7 +98,7 @@ def _part(special: int, end: int, prompt_length: int) -> Part:
 
 
 def _pooled_positions(model: SentenceTransformer, features: dict[str, Any]) -> set[int]:
-    """The positions whose states are pooled; the encoder itself need not run."""
+    """The pooled positions, without running the encoder."""
     for module in model:
         if isinstance(module, MultiVectorMask):
             features = module(dict(features))
@@ -113,7 +113,7 @@ def _pooled_positions(model: SentenceTransformer, features: dict[str, Any]) -> s
 
 
 def _pooling(model: SentenceTransformer) -> str:
-    """The pooling in words: over tokens and, if there are several, over layers."""
+    """Describe the pooling over tokens and, if there are several, over layers."""
     layers = ""
     for module in model:
         if isinstance(module, WeightedLayerPooling):
@@ -124,7 +124,7 @@ def _pooling(model: SentenceTransformer) -> str:
 
 
 def _inspect_words(model: SentenceTransformer, text: str) -> Inspection:
-    """A text as averaged word vectors see it: the first known words up to the limit are pooled."""
+    """Inspect a text for averaged word vectors: the first known words up to the limit are pooled."""
     tokenizer, limit = model.tokenizer, model.max_seq_length
     names = list(tokenizer.get_vocab())
     words = text.split()

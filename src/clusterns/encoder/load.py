@@ -1,6 +1,6 @@
-"""The only way to open a model: seeded, in the requested precision, from safetensors only.
+"""Load models: the single entry point, seeded, in the requested precision, from safetensors only.
 
-Everything is built from modules of Sentence Transformers, so that a saved model opens anywhere.
+Models are built from Sentence Transformers modules, so that a saved model loads without this package.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from clusterns.encoder.settings import Average, DType, PoolingMode
 from clusterns.encoder.word_vectors import load_word_vectors
 from clusterns.errors import UserError, one_line
 
-# Half-precision weights would stay half otherwise, which is slow and less exact on a CPU.
+# Otherwise, half-precision weights would stay in half precision, which is slow and less exact on a CPU.
 MODEL_KWARGS: dict[str, Any] = {"dtype": torch.float32, "use_safetensors": True}
 # The layers whose states are averaged; 0 is the static embeddings, 1 the output of the first layer.
-# What tables call "average of BERT" is embedding-last-avg; whitening uses first-last-avg.
+# The "average of BERT" of published tables is embedding-last-avg; whitening uses first-last-avg.
 LAYERS = {"first-last-avg": (1, -1), "embedding-last-avg": (0, -1), "embedding-avg": (0,)}
 
 
@@ -54,11 +54,11 @@ def load_model(
     Args:
         name: a run folder, the folder or Hub name of a SentenceTransformer or of a plain
             Transformers encoder, or a text file of word vectors.
-        pooling: pooling of a plain encoder; needed there, refused elsewhere.
-        max_length: number of tokens to read of each text. None: the model's own.
-        device: where to run. None: the best there is.
+        pooling: pooling of a plain encoder; required for it, refused for other models.
+        max_length: maximum number of tokens per text. None: the model's own.
+        device: device to run on. None: the best one available.
         dtype: type of the weights and of the computation.
-        prompt_name: prompt to put before each text. None: the model's own default.
+        prompt_name: prompt to prepend to each text. None: the model's default.
         truncate_dim: dimensions to truncate embeddings to. None: the model's own.
     """
     if device is not None:
@@ -72,7 +72,7 @@ def load_model(
         limit = position_limit(model)
         if limit is not None and max_length > limit:
             raise UserError(
-                f"--max-length {max_length}: {name} has positions for {limit} tokens only. Use at most "
+                f"--max-length {max_length}: {name} has positions for only {limit} tokens. Use at most "
                 f"{limit}."
             )
         model.max_seq_length = max_length
@@ -83,10 +83,10 @@ def load_model(
         model.default_prompt_name = prompt_name
         model.prompts["document"] = model.prompts[prompt_name]
     if truncate_dim is not None:
-        whole = model.get_embedding_dimension()
-        if whole is not None and truncate_dim > whole:
+        dimension = model.get_embedding_dimension()
+        if dimension is not None and truncate_dim > dimension:
             raise UserError(
-                f"--truncate-dim {truncate_dim}: the embeddings of {name} have {whole} dimensions."
+                f"--truncate-dim {truncate_dim}: the embeddings of {name} have {dimension} dimensions."
             )
         model.truncate_dim = truncate_dim
     return model.to(getattr(torch, dtype)).eval()
@@ -97,14 +97,14 @@ def load_base(
 ) -> SentenceTransformer:
     """Load a base as a SentenceTransformer in full precision.
 
-    A base that is a SentenceTransformer already keeps its pooling, normalization and prompts;
+    A base that is already a SentenceTransformer keeps its pooling, normalization and prompts;
     a plain encoder gets ``pooling`` ("auto": mean).
 
     Args:
         name: see :func:`clusterns.encoder.locate.resolve_base`.
         pooling: auto, cls or mean.
-        seed: seeds weights that the checkpoint lacks (BERT's pooler, often). None: draw them from
-            PyTorch's generator as it is.
+        seed: random seed for weights that the checkpoint lacks (often BERT's pooler). None: draw them from
+            PyTorch's generator in its current state.
     """
     known = get_args(PoolingMode)
     if pooling not in known:
@@ -132,14 +132,14 @@ def averaged_encoder(name: str | None, average: Average) -> SentenceTransformer:
     encoder = load_base(name)[0]
     if not isinstance(encoder, Transformer):
         raise UserError(
-            f"base {name} begins with a {type(encoder).__name__}, which has no token states to "
-            "average. Name a Transformers encoder."
+            f"base {name} starts with a {type(encoder).__name__}, which has no token states to "
+            "average. Choose a Transformers encoder."
         )
     return SentenceTransformer(modules=[encoder, *pooling_modules(encoder, average)])
 
 
 def length_limit(model: SentenceTransformer) -> int | None:
-    """The number of tokens that a model reads of a text; None if there is no limit."""
+    """The maximum number of tokens that a model reads per text; None if there is no limit."""
     limit = getattr(model, "max_seq_length", None)
     return None if limit is None or math.isinf(limit) else int(limit)
 
@@ -156,7 +156,7 @@ def load_tokenizer(name: str | None) -> PreTrainedTokenizerBase:
 def tokenizer_of(model: SentenceTransformer) -> PreTrainedTokenizerBase:
     """The tokenizer of a model."""
     found = model.tokenizer
-    # A model of static vectors has the bare tokenizer of the library below, and cuts nothing.
+    # A model of static vectors has a bare tokenizer of the tokenizers library and does not truncate.
     if isinstance(found, Tokenizer):
         return PreTrainedTokenizerFast(tokenizer_object=found, model_max_length=math.inf)
     return found
@@ -165,8 +165,8 @@ def tokenizer_of(model: SentenceTransformer) -> PreTrainedTokenizerBase:
 def _open(
     place: str, pooling: str | None, device: str | None = None, seed: int | None = 0
 ) -> SentenceTransformer:
-    """A SentenceTransformer as it is, or a plain encoder with a pooling."""
-    # With a fixed seed, each load gives the weights that a checkpoint lacks the same values, and
+    """Open a SentenceTransformer, or a plain encoder with a pooling."""
+    # With a fixed seed, weights that the checkpoint lacks get the same values at each load, and
     # the model the same fingerprint.
     with _load_errors(place), torch.random.fork_rng(devices=[], enabled=seed is not None):
         if seed is not None:
@@ -183,7 +183,7 @@ def _open(
 
 @contextmanager
 def _load_errors(place: str) -> Iterator[None]:
-    """Turn the libraries' errors about a broken model into one sentence."""
+    """Turn library errors about a broken model into one sentence."""
     try:
         yield
     except (OSError, ValueError, KeyError, ImportError, UnpicklingError) as error:
@@ -191,7 +191,7 @@ def _load_errors(place: str) -> Iterator[None]:
 
 
 def pooling_modules(encoder: Transformer, average: str) -> list[Module]:
-    """The modules behind ``encoder`` that turn its states into one vector."""
+    """The modules after ``encoder`` that turn its states into one vector."""
     dimension = encoder.get_embedding_dimension()
     layers = LAYERS.get(average)
     if layers is None:
@@ -219,7 +219,7 @@ def pooling_of(model: SentenceTransformer) -> str | None:
 
 
 def default_prompt(model: SentenceTransformer) -> str:
-    """The prompt that ``model`` puts before a text by default; empty if there is none."""
+    """The prompt that ``model`` prepends to a text by default; empty if there is none."""
     return model.prompts.get(model.default_prompt_name or "") or ""
 
 
@@ -230,13 +230,13 @@ def position_table(encoder: Module) -> nn.Embedding | None:
 
 
 def first_position(encoder: Module) -> int:
-    """The first position id: RoBERTa and its kin start behind that of the padding."""
+    """The first position id; RoBERTa and similar encoders start after the padding's id."""
     table = position_table(encoder)
     return 0 if table is None or table.padding_idx is None else table.padding_idx + 1
 
 
 def position_limit(model: SentenceTransformer) -> int | None:
-    """The largest number of tokens that ``model`` has positions for, or None if there is no limit."""
+    """The maximum number of tokens that ``model`` has positions for, or None if there is no limit."""
     table = position_table(model[0])
     return None if table is None else table.num_embeddings - first_position(model[0])
 
@@ -244,7 +244,7 @@ def position_limit(model: SentenceTransformer) -> int | None:
 def with_modules(
     model: SentenceTransformer, modules: Sequence[nn.Module], **changes: Any
 ) -> SentenceTransformer:
-    """A model of other modules that keeps the prompts, similarity and truncation of ``model``.
+    """Build a model from other modules with the prompts, similarity and truncation of ``model``.
 
     ``changes`` are arguments of SentenceTransformer.
     """
@@ -262,7 +262,7 @@ def check_devices(names: Sequence[str]) -> list[str]:
     """Refuse devices that this machine does not have."""
     for name in names:
         try:
-            torch.zeros(1, device=name).item()  # which "meta" cannot
+            torch.zeros(1, device=name).item()  # fails on "meta"
         except (RuntimeError, AssertionError) as error:
             raise UserError(f"--device {name}: {one_line(error)}") from error
     return list(names)

@@ -1,6 +1,6 @@
 """Find a model: inside this package, in a folder, or on the Hub.
 
-Nothing heavy is imported here, so that a missing model is refused at once.
+Imports are light, so that a missing model is refused immediately.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from clusterns.files import recover_folder
 
 MINIBERT, MINIBERT_RAW = "minibert", "minibert-raw"
 INCLUDED = (MINIBERT, MINIBERT_RAW)
-"""The bases inside this package: one to start from, and a raw masked LM to compare methods on."""
+"""The bases inside this package: one for training, and a raw masked LM for comparing methods."""
 
 
 def resolve_base(name: str | None) -> str:
@@ -36,7 +36,7 @@ def resolve_base(name: str | None) -> str:
             )
         return str(folder)
     if folder.exists():
-        raise UserError(f"base {name} is a file. Name a model folder or a Hub model.")
+        raise UserError(f"base {name} is a file. Pass a model folder or a Hub model.")
     if _on_hub(name):
         return name
     raise UserError(
@@ -47,7 +47,7 @@ def resolve_base(name: str | None) -> str:
 
 
 def resolve_model(name: str) -> str:
-    """The folder or Hub name of MODEL; the final model of a run folder is in its ``model``."""
+    """The folder or Hub name of MODEL. A run folder has its final model in the subfolder ``model``."""
     run, final = Path(name), Path(name) / "model"
     recover_folder(run)
     recover_folder(final)
@@ -83,15 +83,16 @@ def _refuse_pooling(pooling: str | None, name: str, reason: str) -> None:
 
 
 def is_plain_encoder(name: str) -> bool:
-    """Whether MODEL has no pooling of its own; one that does not exist is refused."""
+    """Whether MODEL lacks a pooling of its own; refuse a model that does not exist."""
     return not Path(name).is_file() and not is_sentence_transformer(resolve_model(name))
 
 
 def is_sentence_transformer(place: str) -> bool:
     """Whether a folder or Hub model has Sentence Transformers modules.
 
-    Only a Hub that says that there is no modules.json, now or when the model was cached, makes it a
-    plain encoder. A failed lookup does not: the model would silently lose its pooling and prompts.
+    A Hub model is a plain encoder only if the Hub reports, now or when the model was cached, that
+    modules.json does not exist. A failed lookup is an error: otherwise, the model would silently lose
+    its pooling and prompts.
     """
     if Path(place).is_dir():
         return (Path(place) / "modules.json").is_file()
@@ -105,13 +106,13 @@ def is_sentence_transformer(place: str) -> bool:
     except RemoteEntryNotFoundError:
         return False
     except request_errors() as error:
-        # None: the cache does not know. Else it has the Hub's answer that the file does not exist.
+        # None: unknown to the cache. Otherwise, the cache has recorded that the file does not exist.
         if try_to_load_from_cache(repo, "modules.json", revision=revision) is not None:
             return False
         raise UserError(
             f"cannot tell whether {place} is a SentenceTransformer: its modules.json is not in the "
-            "local Hub cache, and the Hub cannot be reached. Connect once, or name the folder of "
-            "the whole model."
+            "local Hub cache, and the Hub cannot be reached. Connect once, or pass the folder of "
+            "the complete model."
         ) from error
 
 
@@ -127,13 +128,13 @@ def with_revision(name: str, revision: str | None) -> str:
         return name
     if name in INCLUDED or Path(name).expanduser().exists() or "@" in name:
         raise UserError(
-            f"--revision {revision} goes with the name of a Hub model, not with {name}."
+            f"--revision {revision} requires the name of a Hub model, but {name} is not one."
         )
     return f"{name}@{revision}"
 
 
 def fetch_revision(place: str) -> str:
-    """The local folder of ``owner/name@revision``; any other place as it is."""
+    """The local folder of ``owner/name@revision``; any other location unchanged."""
     repo, revision = split_revision(place)
     if revision is None or Path(place).is_dir():
         return place
@@ -149,7 +150,7 @@ def minibert_folder(name: str = MINIBERT) -> Path:
 
 
 def identity_of_base(name: str) -> str:
-    """Tell bases of the same name apart: by their weights if they are in a folder, else by name."""
+    """Identify a base: by its weights if they are in a local folder, else by name."""
     folder = minibert_folder(name) if name in INCLUDED else Path(name).expanduser()
     weights = sorted(_weights_in(folder)) if folder.is_dir() else []
     if not weights:
@@ -163,7 +164,7 @@ def identity_of_base(name: str) -> str:
 
 
 def refuse_pickles(place: str) -> None:
-    """Refuse a SentenceTransformer with a module whose weights are pickled."""
+    """Refuse a SentenceTransformer that has a module with pickled weights."""
     folder = Path(place)
     if not folder.is_dir():
         from huggingface_hub import hf_hub_download
@@ -179,7 +180,7 @@ def refuse_pickles(place: str) -> None:
 
 
 def _weights_in(folder: Path) -> set[Path]:
-    """The weights of a model and of its modules, not of anything else in its folder."""
+    """The weight files of a model and its modules; other files in its folder are ignored."""
     modules = folder / "modules.json"
     places = [folder]
     if modules.is_file():
@@ -205,7 +206,7 @@ def _on_hub(name: str) -> bool:
 
 
 def request_errors() -> tuple[type[Exception], ...]:
-    """What a failed request to the Hub can raise."""
+    """Exceptions that a failed request to the Hub can raise."""
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     # Its base class is that of httpx or of httpx2, whichever the Hub's library uses.

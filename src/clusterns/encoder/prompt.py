@@ -1,8 +1,8 @@
-"""Prompt-based encoders (PromptBERT): a sentence in a template, with the mask's state as its embedding.
+"""Prompt-based encoders (PromptBERT): the embedding of a sentence is the mask state of a template.
 
-A saved one consists of built-in modules and a tokenizer file, and does not need this package: the
-tokenizer writes the template around the sentence, a mask over the tokens hides those on the far
-side of the template's mask token, and the pooling takes the last (or first) token that is left.
+A saved encoder consists of built-in modules and a tokenizer file and does not need this package: the
+tokenizer adds the template around the sentence, a mask over the tokens hides those beyond the
+template's mask token, and the pooling takes the last (or first) remaining token.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from clusterns.views.template import Template, template_pair
 def prompt_encoder(
     name: str | None, template: Template | str, *, seed: int | None = 0
 ) -> SentenceTransformer:
-    """A base as a prompt-based SentenceTransformer, not yet trained.
+    """Turn a base into a prompt-based SentenceTransformer, not yet trained.
 
     Args:
         name: a plain encoder, see :func:`clusterns.encoder.locate.resolve_base`.
-        template: a template, its text, or the name of a published one.
+        template: a template, its text, or the name of a published template.
         seed: see :func:`clusterns.encoder.load.load_base`.
     """
     if isinstance(template, str):
@@ -35,7 +35,7 @@ def prompt_encoder(
     base = resolve_base(name)
     if is_sentence_transformer(base):
         raise UserError(
-            f"base {base} is a SentenceTransformer with a pooling of its own. A template goes with "
+            f"base {base} is a SentenceTransformer with its own pooling. A template needs "
             "a plain encoder."
         )
     transformer = load_base(base, seed=seed)[0]
@@ -56,7 +56,7 @@ def prompt_encoder(
             transformer,
             MultiVectorMask(
                 transformer.tokenizer.convert_ids_to_tokens(hidden),
-                # All that encode, encode_query and encode_document can mean.
+                # All tasks of encode, encode_query and encode_document.
                 skiplist_tasks=["query", "document"],
             ),
             Pooling(dimension, pooling),
@@ -65,9 +65,9 @@ def prompt_encoder(
 
 
 def _beyond_the_mask(tokens: TemplateTokens) -> tuple[list[int], Literal["cls", "lasttoken"]]:
-    """The tokens between the mask and its end of the template, and the pooling that finds the mask.
+    """The tokens beyond the mask, up to the end of the template, and the pooling that selects the mask.
 
-    Hiding them may hide more of the sentence, which does not matter.
+    Hiding these tokens may also hide parts of the sentence, which is harmless.
     """
     if tokens.mask < tokens.slot:
         return sorted(set(tokens.ids[: tokens.mask])), "cls"

@@ -1,4 +1,4 @@
-"""Settings of the encoder."""
+"""Encoder settings."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class EncoderSettings(Settings):
     pooling: PoolingMode = "auto"
     """Pooling of a plain encoder: cls or mean (auto: mean). A SentenceTransformer keeps its own."""
     head: bool | None = None
-    """Train with a tanh head, which the saved model does not have. Empty: only with CLS pooling of a
+    """Train with a tanh head, which is not saved with the model. Empty: only with CLS pooling of a
     plain encoder, or with a template."""
     dropout: float | None = Field(None, ge=0, lt=1)
-    """Dropout during training. Empty: the base's own. With crops, 0 is faster."""
+    """Dropout rate during training. Empty: the base's own. With crops, 0 is faster."""
     train_layers: int | None = Field(None, ge=1)
-    """Number of layers to train, counted from the last one; the layers below and the embeddings are
+    """Number of layers to train, counted from the last; the layers below and the embeddings are
     frozen. Empty: all."""

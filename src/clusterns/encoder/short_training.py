@@ -1,4 +1,4 @@
-"""A short training within a larger one: no checkpoints, no validation, a progress bar in our style."""
+"""A short training as a step of a larger task: without checkpoints or validation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Progress(ProgressCallback):
         self.current_step = 0
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:
-        """Show the loss beside the bar."""
+        """Show the loss next to the bar."""
         if "loss" in (logs or {}):
             self.training_bar.set_postfix(loss=f"{logs['loss']:.3f}")
 
@@ -51,12 +51,12 @@ def train_briefly(
         model: the model.
         rows: the columns that the loss compares.
         loss: the loss.
-        description: what the progress bar says.
-        quiet: no progress bar.
-        max_length: number of tokens to read of each text. None: all that the model reads.
-        **arguments: of :class:`SentenceTransformerTrainingArguments`: max_steps, learning_rate, ...
+        description: label of the progress bar.
+        quiet: hide the progress bar.
+        max_length: maximum number of tokens per text. None: the model's own.
+        **arguments: arguments of :class:`SentenceTransformerTrainingArguments`: max_steps, learning_rate, ...
     """
-    # A card that has examples gets none from the trainer: they would be sentences of the user's.
+    # With examples set, the trainer does not add the user's sentences to the model card.
     model.model_card_data.widget = [{"text": ""}]
     with TemporaryDirectory() as folder:
         args = SentenceTransformerTrainingArguments(

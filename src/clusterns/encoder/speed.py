@@ -1,4 +1,4 @@
-"""Faster training with the same result: cheap dropout, one position of the last layer, sorted batches."""
+"""Faster training with equivalent results: cheap dropout, a one-position last layer, sorted batches."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from torch import Tensor, nn
 from clusterns.console import bar
 
 LEVELS = 2**16
-# Families with BERT's layer: others share its names, but normalize or rotate elsewhere.
+# Families with BERT's layer; other families share its names, but normalize or rotate differently.
 FAMILIES = ("bert", "roberta", "xlm-roberta", "camembert", "electra")
 
 
 class FastDropout(nn.Dropout):
-    """Dropout with cheap masks on a CPU: four 16-bit draws from each 64 random bits.
+    """Dropout with cheap masks on a CPU: four 16-bit draws from 64 random bits.
 
-    PyTorch draws one number per element there, on one core. The probability is rounded to the next
-    1/65,536; the elements that stay are scaled by the rounded one, so the mean is kept exactly.
+    PyTorch draws one number per element on one core. The probability is rounded to the nearest
+    1/65,536; kept elements are scaled by the rounded probability, so the mean is preserved exactly.
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -39,7 +39,7 @@ class FastDropout(nn.Dropout):
 
 
 def use_fast_dropout(model: SentenceTransformer) -> None:
-    """Replace the dropout modules of ``model``; what is saved of it does not change."""
+    """Replace the dropout modules of ``model``; the saved model does not change."""
     for module in list(model.modules()):
         for name, child in list(module.named_children()):
             if type(child) is nn.Dropout:
@@ -47,7 +47,7 @@ def use_fast_dropout(model: SentenceTransformer) -> None:
 
 
 def set_dropout(model: SentenceTransformer, probability: float) -> None:
-    """Change the dropout of a loaded model, but not its configuration, which is saved."""
+    """Change the dropout of a loaded model, but not its saved configuration."""
     for module in model.modules():
         set_own_dropout(module, probability)
 
@@ -61,7 +61,7 @@ def set_own_dropout(module: nn.Module, probability: float) -> None:
 
 
 def has_dropout(model: SentenceTransformer) -> bool:
-    """Whether two passes of the same sentence differ during training."""
+    """Whether two passes over the same sentence differ during training."""
     return any(
         (isinstance(module, nn.Dropout) and module.p > 0) or any(_rates(module).values())
         for module in model.modules()
@@ -75,18 +75,17 @@ def _rates(module: nn.Module) -> dict[str, float]:
 
 
 def train_first_position_only(model: SentenceTransformer) -> bool:
-    """During training, let the last layer compute the first position alone.
+    """During training, compute only the first position of the last layer.
 
-    CLS pooling reads no other, so only keys and values are needed at all positions: a sixth of the
-    layer's work. Eval mode is untouched, and so are models with another pooling or without
-    BERT's layer.
+    CLS pooling reads only this position, so the other positions need only keys and values: a sixth of
+    the layer's work. Eval mode is unchanged, as are models with another pooling or without BERT's layer.
 
     Returns:
         Whether the model has changed.
     """
     if not isinstance(model[0], Transformer) or model[0].model.config.model_type not in FAMILIES:
         return False
-    # If the pooling excludes the prompt, the sentence begins later.
+    # If the pooling excludes the prompt, the sentence starts later.
     pooling = model[1]
     takes_first = (
         isinstance(pooling, Pooling) and pooling.pooling_mode == "cls" and pooling.include_prompt
@@ -107,11 +106,16 @@ def train_every_position(model: SentenceTransformer) -> None:
 
 
 def _first_position(
-    layer: Any, whole: Any, hidden_states: Tensor, attention_mask: Any = None, *args: Any, **kw: Any
+    layer: Any,
+    all_positions: Any,
+    hidden_states: Tensor,
+    attention_mask: Any = None,
+    *args: Any,
+    **kw: Any,
 ) -> Tensor:
     """The layer's output (n, 1, d) for its input (n, length, d)."""
     if not layer.training or (attention_mask is not None and attention_mask.ndim != 4):
-        return whole(hidden_states, attention_mask, *args, **kw)
+        return all_positions(hidden_states, attention_mask, *args, **kw)
     attend, first = layer.attention.self, hidden_states[:, :1]
 
     def heads(states: Tensor) -> Tensor:
@@ -132,7 +136,7 @@ def _first_position(
 def in_batches(
     rows: Sequence[int], size: int, title: str, progress: bool
 ) -> Iterator[Sequence[int]]:
-    """``rows`` in batches of ``size``, with a progress bar."""
+    """Yield ``rows`` in batches of ``size``, with a progress bar."""
     with bar(total=len(rows), desc=title, unit=" texts", shown=progress) as shown:
         for start in range(0, len(rows), size):
             batch = rows[start : start + size]
@@ -141,6 +145,6 @@ def in_batches(
 
 
 def by_length(texts: Sequence[str], longest_first: bool = False) -> list[int]:
-    """The rows of ``texts`` sorted by length: a batch of similar lengths has little padding."""
+    """Row numbers of ``texts``, sorted by length so that batches need little padding."""
     sign = -1 if longest_first else 1
     return sorted(range(len(texts)), key=lambda row: sign * len(texts[row]))

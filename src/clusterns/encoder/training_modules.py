@@ -1,4 +1,4 @@
-"""Modules that exist in training only: SimCSE's tanh head and the masked-LM head."""
+"""Modules that exist only during training: SimCSE's tanh head and the masked-LM head."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ NOT_MASKED = -100
 
 
 class TrainingModule:
-    """Base of the modules that exist in training only.
+    """Base class of modules that exist only during training.
 
     They are modules of the model, not of the loss, so that the trainer wraps, clips and checkpoints
-    their weights like all others. In eval mode they are the identity, and the saved model does not
-    have them.
+    their weights like any others. In eval mode they are the identity, and the saved model does not
+    contain them.
     """
 
     training: bool  # of the module
@@ -37,13 +37,13 @@ class TrainingModule:
 
     @property
     def is_on(self) -> bool:
-        """Whether the module is active, and not the identity."""
+        """Whether the module is active rather than the identity."""
         return self.training or self.always_on
 
 
 @contextmanager
 def training_modules_active(model: SentenceTransformer) -> Iterator[None]:
-    """Within the block, ``model`` computes training embeddings (after the head) in eval mode too."""
+    """Within the block, compute training embeddings (after the head) in eval mode, too."""
     modules = [module for module in model if isinstance(module, TrainingModule)]
     for module in modules:
         module.always_on = True
@@ -55,7 +55,7 @@ def training_modules_active(model: SentenceTransformer) -> Iterator[None]:
 
 
 def preserve_rng_state(device: torch.device) -> AbstractContextManager[None]:
-    """After the block, the random states of the CPU and of ``device`` are what they were before."""
+    """Restore the random states of the CPU and of ``device`` after the block."""
     if device.type == "cpu":
         return torch.random.fork_rng(devices=[])
     index = torch.accelerator.current_device_index() if device.index is None else device.index
@@ -63,7 +63,7 @@ def preserve_rng_state(device: torch.device) -> AbstractContextManager[None]:
 
 
 def without_training_modules(model: SentenceTransformer) -> SentenceTransformer:
-    """The model for users: the same modules without the heads, all of them built in."""
+    """The model to save: the same modules without the heads, all of them built in."""
     train_every_position(model)
     modules = [module for module in model if not isinstance(module, TrainingModule)]
     return with_modules(model, modules, model_card_data=model.model_card_data)
@@ -73,13 +73,13 @@ class TrainingHead(TrainingModule, Dense):
     """SimCSE's head tanh(W h + b) after the pooling, with a (d, d) weight."""
 
     def forward(self, features: dict[str, Tensor | Any]) -> dict[str, Tensor | Any]:
-        """Apply the head during training; leave the embedding as it is otherwise."""
+        """Apply the head during training; otherwise, leave the embedding unchanged."""
         return super().forward(features) if self.is_on else features
 
 
 def add_training_head(model: SentenceTransformer) -> None:
-    """Append a fresh head to ``model``."""
-    with model.truncate_embeddings(None):  # trained whole, truncated when it is used
+    """Append a new head to ``model``."""
+    with model.truncate_embeddings(None):  # trained at full dimension, truncated at use
         width = model.get_embedding_dimension()
     assert width is not None
     model.append(TrainingHead(width, width).to(model.device))
@@ -105,8 +105,8 @@ class MaskedLMHead(TrainingModule, Module):
     def forward(self, features: dict[str, Tensor | Any], **kwargs: Any) -> dict[str, Tensor | Any]:
         """Add the mean masked-LM loss where there are labels; 0 where no token is masked."""
         if "masked_lm_labels" in features:
-            # A head looks at each position on its own, so only the masked ones go through it, as one
-            # row. Logits of all positions would take more memory than the encoder.
+            # A head treats positions independently, so only the masked positions go through it, as one
+            # row. Logits of all positions would need more memory than the encoder.
             masked = features["masked_lm_labels"] != NOT_MASKED
             labels = features["masked_lm_labels"][masked]
             encoder = getattr(self.masked_lm, self.masked_lm.base_model_prefix)
@@ -131,7 +131,7 @@ class MaskedLMHead(TrainingModule, Module):
 
 
 class _ComputedStates(nn.Module):
-    """Takes the place of the encoder and returns the states that it has computed."""
+    """Replaces the encoder and returns its precomputed states."""
 
     hidden_states: Tensor | None = None
 
@@ -140,12 +140,12 @@ class _ComputedStates(nn.Module):
 
 
 class _TiedDecoder(nn.Module):
-    """Linear layer over the vocabulary whose weight belongs to the encoder's word embeddings."""
+    """Linear layer over the vocabulary that shares the weight of the encoder's word embeddings."""
 
     def __init__(self, bias: nn.Parameter | None, embeddings: nn.Embedding | None) -> None:
         super().__init__()
         self.bias = bias
-        # In a tuple, so that the encoder's weights are not registered here a second time.
+        # In a tuple, so that the encoder's weights are not registered twice.
         self._embeddings = (embeddings,)
 
     def forward(self, hidden: Tensor) -> Tensor:
@@ -155,7 +155,7 @@ class _TiedDecoder(nn.Module):
 
 
 def add_masked_lm_head(model: SentenceTransformer, base: str) -> None:
-    """Append the masked-LM head of the pretrained model ``base`` to ``model``, which encodes it."""
+    """Append the masked-LM head of the pretrained model ``base`` to ``model``, which uses its encoder."""
     try:
         masked_lm, loading = AutoModelForMaskedLM.from_pretrained(
             fetch_revision(base), **MODEL_KWARGS, output_loading_info=True
@@ -166,7 +166,7 @@ def add_masked_lm_head(model: SentenceTransformer, base: str) -> None:
         ) from error
     encoder = masked_lm.base_model_prefix + "."
     if [key for key in loading["missing_keys"] if not key.startswith(encoder)]:
-        log(f"{base} has no masked-LM head. Training starts from a random one.")
+        log(f"{base} has no masked-LM head. Training starts from a random head.")
     transformer = model.transformers_model
     assert transformer is not None
     words = transformer.get_input_embeddings().num_embeddings

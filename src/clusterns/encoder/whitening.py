@@ -14,8 +14,8 @@ from clusterns.encoder.load import default_prompt, with_modules
 from clusterns.encoder.speed import by_length, in_batches
 from clusterns.errors import UserError
 
-# Directions with a smaller share of the largest variance come from rounding. The last layer norm of
-# an encoder takes one direction from the mean of its states.
+# Directions with a smaller fraction of the largest variance are rounding noise. The last layer norm of
+# an encoder removes one direction from the mean of its states.
 NO_VARIANCE = 1e-9
 
 
@@ -29,27 +29,27 @@ def whiten(
     batch_size: int = 64,
     quiet: bool = False,
 ) -> SentenceTransformer:
-    """``model`` followed by a whitening (Su et al., 2021) that is fitted on ``sentences``.
+    """Append a whitening (Su et al., 2021), fitted on ``sentences``, to ``model``.
 
     Args:
         model: the model to whiten.
         sentences: the corpus.
         dimensions: number of directions to keep. None: all.
-        floor: smallest variance, as a share of the largest.
-        max_length: number of tokens to read of each sentence during the fit.
+        floor: minimum variance, as a fraction of the largest.
+        max_length: maximum number of tokens per sentence during the fit.
         batch_size: batch size.
-        quiet: no progress bar.
+        quiet: hide the progress bar.
     """
     width = model.get_embedding_dimension()
     assert width is not None
-    wanted = dimensions or width
-    if wanted > width:
+    kept = dimensions or width
+    if kept > width:
         raise UserError(
-            f"dimensions = {wanted} is more than the {width} dimensions of the base's embeddings."
+            f"dimensions = {kept} exceeds the {width} dimensions of the base's embeddings."
         )
-    if len(sentences) <= wanted:
+    if len(sentences) <= kept:
         raise UserError(
-            f"whitening to {wanted} dimensions needs more than {wanted} sentences, but there are "
+            f"whitening to {kept} dimensions needs more than {kept} sentences, but there are "
             f"{len(sentences)}. Add text, or lower dimensions."
         )
     model.eval()
@@ -57,7 +57,7 @@ def whiten(
     blocks = (
         embed_batch(model, [sentences[row] for row in batch], max_length) for batch in batches
     )
-    layers = whitening(*mean_and_covariance(blocks), wanted, floor)
+    layers = whitening(*mean_and_covariance(blocks), kept, floor)
     return with_modules(model, [*model, *layers], truncate_dim=None)
 
 
@@ -74,13 +74,13 @@ def embed_batch(model: SentenceTransformer, sentences: list[str], max_length: in
 
 
 def mean_and_covariance(blocks: Iterable[Tensor]) -> tuple[Tensor, Tensor]:
-    """Mean (d,) and covariance (d, d) of vectors that come in blocks (n, d), in double precision."""
+    """Mean (d,) and covariance (d, d) of blocks of vectors (n, d), in double precision."""
     count = 0
     origin = total = products = torch.tensor(0.0, dtype=torch.float64)
     for block in blocks:
         vectors = block.to("cpu", torch.float64)
         if not count:
-            # Products of numbers far from their mean would lose digits.
+            # Products of uncentered numbers would lose digits.
             origin = vectors.mean(dim=0)
         vectors = vectors - origin
         count += len(vectors)
@@ -98,9 +98,9 @@ def whitening(
     Args:
         mean: (d,) of the corpus.
         covariance: (d, d) of the corpus.
-        dimensions: number of directions to keep, those with the largest variance first. None: all
+        dimensions: number of directions to keep, in order of decreasing variance. None: all
             that have any variance.
-        floor: variances below this share of the largest are raised to it, so that noise is not
+        floor: variances below this fraction of the largest are raised to it, so that noise is not
             amplified.
     """
     variances, directions = torch.linalg.eigh(covariance)

@@ -21,13 +21,13 @@ def load_word_vectors(
 ) -> SentenceTransformer:
     """Load word vectors; the embedding of a sentence is the mean over its known words.
 
-    A sentence without a known word gets the zero vector. Words that contain a blank are
-    skipped, since sentences are split at blanks.
+    A sentence without a known word gets the zero vector. Words that contain a space are
+    skipped, since sentences are split at spaces.
 
     Args:
-        path: one word and its numbers per line, gzipped or not, with or without word2vec's header.
-        stop_words: leave out English stop words, as the tokenizer behind the published numbers does.
-        quiet: no progress bar.
+        path: a file with one word and its numbers per line, gzipped or not, with or without word2vec's header.
+        stop_words: drop English stop words, as the tokenizer of the published results does.
+        quiet: hide the progress bar.
     """
     tokenizer = WhitespaceTokenizer(stop_words=ENGLISH_STOP_WORDS if stop_words else ())
     try:
@@ -38,6 +38,6 @@ def load_word_vectors(
     except (ValueError, OSError, EOFError) as error:
         raise UserError(
             f"cannot read {path} as word vectors: {error}. Each line must be a word and its numbers, "
-            "separated by blanks, as in GloVe's text files."
+            "separated by spaces, as in GloVe's text files."
         ) from error
     return SentenceTransformer(modules=[words, Pooling(words.get_embedding_dimension(), "mean")])
