@@ -216,7 +216,7 @@ def test_a_resume_is_of_the_same_run(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"base": None}, "name the sentence encoder"),
+        ({"base": None}, "choose the sentence encoder"),
         ({"purpose": "poems"}, "'topics' or 'search'"),
         ({"base": "minibert"}, "clusterns train"),
         ({"general": "nowhere.txt"}, "--general nowhere.txt"),

@@ -77,7 +77,7 @@ def test_rows_keep_their_columns_and_names_decide(
         assert clean.read_text("utf-8").splitlines() == lines[:-1]
     run("similar", *options, "--no-same-words", "--deduplicated", tmp_path / "text.txt")
     assert (tmp_path / "text.txt").read_text("utf-8") == f"{texts[0]}\n"
-    with pytest.raises(UserError, match="name a file of the same kind as the corpus"):
+    with pytest.raises(UserError, match="choose a file of the same format as the corpus"):
         run("similar", *options, "--deduplicated", tmp_path / "clean.tsv")
 
 

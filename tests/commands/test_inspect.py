@@ -22,7 +22,7 @@ def test_inspect_shows_tokens_template_cut_and_pooled_position(
     assert lines[0] == 'template: [CLS] this sentence of " {sentence} " means [MASK] . [SEP]'
     assert lines[1] == "pooling:  lasttoken, position 61"
     assert lines[2].startswith("length:   64 tokens of at most 64; ")
-    assert "tokens are cut off: " in lines[2]
+    assert "tokens are truncated: " in lines[2]
     assert lines[4 + 61].split() == ["61", "[MASK]", "template", "pooled"]
     assert any(line.split()[1:3] == ["bold", "sentence"] for line in lines)
 

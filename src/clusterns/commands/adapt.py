@@ -28,12 +28,12 @@ from clusterns.errors import UserError
 from clusterns.training.folder import RunFolder
 
 EXAMPLE = "sentence-transformers/all-MiniLM-L6-v2"
-SAMPLE = 128  # sentences that a dry run encodes
+SAMPLE = 128  # sentences that a dry run encodes to measure the time
 
 
 @dataclass(frozen=True)
 class Adaptation:
-    """What is adapted to what, and where it goes."""
+    """The settings, text and run folder of an adaptation."""
 
     settings: AnySettings
     reading: dict[str, Any]
@@ -63,7 +63,7 @@ class AdaptRequest(RunRequest):
     min_agreement_general: float | None = same_as(AdaptSettings, "min_agreement_general")
 
     def plan(self) -> Adaptation:
-        """Refuse what is wrong, before anything heavy is imported."""
+        """Validate the request before heavy imports."""
         corpus, folder = as_list(self.corpus), open_folder(self.output, self.resume)
         reading = self.model_dump(include=set(CorpusSettings.model_fields), exclude_none=True)
         changes, purpose = self.changes(AdaptSettings), self.purpose
@@ -71,21 +71,21 @@ class AdaptRequest(RunRequest):
             existing = None if folder is None else read_settings(folder.recipe_file)
             if folder is None or existing is None:
                 raise UserError(f"--resume: {self.output} was not started by `clusterns adapt`.")
-            # What is not given again stays as it was.
+            # Options that are not passed again keep their values.
             reading = {**folder.record["corpus"]["reading"], **reading}
             purpose, changes = existing.purpose, {**existing.model_dump(), **changes}
         if corpus:
             reading["sources"] = [absolute_path(name) for name in corpus]
         if not reading.get("sources"):
-            raise UserError("name your text: clusterns adapt CORPUS --base MODEL --output DIR.")
+            raise UserError("pass the text: clusterns adapt CORPUS --base MODEL --output DIR.")
         if changes.get("base") is None:
-            raise UserError(f"name the sentence encoder to adapt: --base {EXAMPLE}, or a folder.")
+            raise UserError(f"choose the sentence encoder to adapt: --base {EXAMPLE}, or a folder.")
         if self.general is not None and not Path(self.general).expanduser().is_file():
-            raise UserError(f"--general {self.general}: there is no such file.")
+            raise UserError(f"--general {self.general}: this file does not exist.")
         for key in {"base", "general"} & changes.keys():
             changes[key] = changes[key] and absolute_path(changes[key])
         adaptation = Adaptation(load_settings(purpose, changes), reading, folder)
-        if folder is None or not folder.is_finished:  # else its text may be gone
+        if folder is None or not folder.is_finished:  # else the text may no longer exist
             _check(adaptation)
         return adaptation
 
@@ -93,7 +93,7 @@ class AdaptRequest(RunRequest):
         adaptation = self.plan()
         folder = adaptation.folder
         if folder is None:
-            raise UserError("name the run folder with --output.")
+            raise UserError("specify the run folder with --output.")
         from clusterns.adaptation.run import run
 
         result = run(
@@ -110,7 +110,7 @@ class AdaptRequest(RunRequest):
         texts = [*text.sentences, *text.held_out.texts]
         model = load_base(adaptation.settings.base)
         sample = random.Random(0).sample(texts, min(SAMPLE, len(texts)))
-        model.encode(sample[:8], show_progress_bar=False)  # the first batch pays for warming up
+        model.encode(sample[:8], show_progress_bar=False)  # warm up
         began = time.perf_counter()
         model.encode(sample, show_progress_bar=False)
         seconds = (time.perf_counter() - began) / len(sample) * len(texts)
@@ -127,7 +127,7 @@ def _check(adaptation: Adaptation) -> None:
     check_sources(reading["sources"], Columns(column, document=document))
     if not is_sentence_transformer(resolve_base(base)):
         raise UserError(
-            f"--base {base} is a plain encoder, not a sentence encoder. Train it with `clusterns train`, or name "
+            f"--base {base} is a plain encoder, not a sentence encoder. Train it with `clusterns train`, or choose "
             "a SentenceTransformer."
         )
 
@@ -139,9 +139,9 @@ class AdaptCommand(RunCommand, AdaptRequest):
 
     A manual to search in:  clusterns adapt manual.txt --split-sentences --base MODEL --output runs/manual --for search
 
-    No weight of the encoder changes: a map behind it is fitted, which acts near your text only. The result
-    interpolates between the base and that map, where a label-free score is best among those that keep what the base
-    knows; if no interpolation is better and harmless, the result is the base. docs/adapt.md says when to adapt, when
+    No weight of the encoder changes: a map after it is fitted, which acts only near your text. The result
+    is the interpolation between the base and that map with the best label-free score among those that keep what the
+    base knows; if no interpolation is better and harmless, it is the base. docs/adapt.md explains when to adapt, when
     to train, and when to leave a model alone.
     """
 

@@ -1,4 +1,4 @@
-"""``clusterns compare``: several models side by side, and the differences between them."""
+"""``clusterns compare``: several models side by side, with their differences."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CompareRequest(Request):
 
     On STS, transfer and retrieval sets and your own pairs and queries, each difference has a confidence interval from
     a paired bootstrap over the examples; all intervals hold jointly with 95 %. One that excludes zero shows that the
-    models differ. The ways of searching a collection are compared like models. This ignores variance across training
+    models differ. Search modes of a collection are compared like models. This ignores variance across training
     seeds: it compares these models, not the methods that trained them.
     """
 
@@ -61,7 +61,7 @@ class CompareRequest(Request):
     """Random seed of the bootstrap."""
 
     def run(self) -> Compared:
-        """Read the results, test the differences, and write the files asked for."""
+        """Read the results, test the differences, and write the requested files."""
         check_suffixes("--output", self.output, ".md", ".tex", ".json")
         from clusterns.evaluation.catalog import EvaluationData
         from clusterns.evaluation.compare import difference_table, find_differences, gold_scores

@@ -31,7 +31,7 @@ class FetchRequest(Request):
     revision: str = "main"
     """Branch, tag or commit of the dataset princeton-nlp/datasets-for-simcse."""
     overwrite: bool = False
-    """Download again even if the sets are there."""
+    """Download the sets again even if they exist."""
 
     def run(self) -> Fetched:
         """Download, unpack and check."""
@@ -40,7 +40,7 @@ class FetchRequest(Request):
         return fetch_senteval(self.revision, self.overwrite)
 
     def show(self, result: Fetched) -> None:
-        """Print what was found, and what is missing."""
+        """Print the sets that were found and the problems."""
         for problem in result.problems:
             log(problem)
         stdout.print(f"In {result.folder}: {', '.join(result.sets)}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""``clusterns encode``: a corpus of any size into shards of embeddings."""
+"""``clusterns encode``: encode a corpus of any size into shards of embeddings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 class EncodeRequest(EncodeSettings, EncoderOptions):
     """Encode a corpus of any size into shards of embeddings.
 
-    The same call again continues where an earlier one was stopped.
+    To resume an interrupted call, repeat it.
 
     ```python
     from clusterns import encode
@@ -61,14 +61,14 @@ class EncodeRequest(EncodeSettings, EncoderOptions):
         return Partition.parse(self.shard)
 
     def run(self) -> EncodeReport:
-        """Encode what is missing."""
+        """Encode the missing shards."""
         self.check()
         from clusterns.encoder.load import check_devices, load_model
         from clusterns.vectors.embed import all_devices
         from clusterns.vectors.encode import encode_corpus
 
         devices = check_devices(as_list(self.device) or all_devices())
-        if len(devices) > 1:  # else Python reports the locks of the pool's processes as leaked
+        if len(devices) > 1:  # else Python reports leaked locks
             os.environ.setdefault("PYTHONWARNINGS", "ignore:resource_tracker")
         first = devices[0] if len(devices) == 1 else "cpu"
         return encode_corpus(
@@ -85,7 +85,7 @@ class EncodeRequest(EncodeSettings, EncoderOptions):
         )
 
     def check(self) -> None:
-        """Refuse what is wrong before anything heavy is imported."""
+        """Validate the request before heavy imports."""
         from clusterns.vectors.store import read_manifest
 
         if self.partition.count > 1 and self.update:
@@ -106,11 +106,11 @@ class EncodeCommand(EncodeRequest, WorkerOptions):
 
     On a cluster, add --on ray --workers 16, or --on slurm; killed workers are replaced.
 
-    On four machines without a cluster: the same command with --shard 0/4, 1/4, 2/4 and 3/4
+    On four machines without a cluster: run the same command with --shard 0/4, 1/4, 2/4 and 3/4
 
     To save space, add: --normalize --precision int8
 
-    Rows with their own ids, add: --column body --id-column key
+    To use the ids of a table, add: --column body --id-column key
     """
 
     on: Literal["local", "ray", "slurm"] | None = None
@@ -118,7 +118,7 @@ class EncodeCommand(EncodeRequest, WorkerOptions):
     Default: encode in this process."""
 
     def perform(self) -> None:
-        """Encode here or elsewhere."""
+        """Encode in this process or in workers."""
         if self.on is None:
             super().perform()
         else:
@@ -128,12 +128,12 @@ class EncodeCommand(EncodeRequest, WorkerOptions):
         return "Finished shards are kept: run the same command again to continue."
 
     def show(self, result: EncodeReport) -> None:
-        """Report what this call did, and how to open the shards once all are there."""
+        """Report the work of this call, and how to open the shards once they are complete."""
         log(f"{result.encoded:,} of {result.texts:,} texts were encoded in this call.")
         if result.truncated:
             log(
                 f"{result.truncated:,} of them ({result.truncated / result.encoded:.1%}) are longer than "
-                f"{result.max_length} tokens: only their beginning is encoded."
+                f"{result.max_length} tokens and were truncated."
             )
         if result.empty:
             log(f"{result.empty:,} of them are empty.")
@@ -149,15 +149,15 @@ class EncodeCommand(EncodeRequest, WorkerOptions):
 
     @property
     def scratch(self) -> Path:
-        """A folder beside the output for the logs of the workers and the files of submitit."""
+        """A folder next to the output for the logs of the workers and the files of submitit."""
         output = Path(self.output).resolve()
         return output.with_name(f".{output.name}.encode")
 
     def _distribute(self, on: str) -> None:
-        """Let workers encode a share each; what a killed one has finished is kept."""
+        """Let each worker encode a share; finished shards of a killed worker are kept."""
         if self.shard != "0/1":
             raise UserError(
-                f"--shard {self.shard}: --on divides the shards itself. Leave out one of the two."
+                f"--shard {self.shard}: --on divides the shards itself. Remove one of the two options."
             )
         self.check()
         from clusterns.lab.launch import Task, launch
@@ -180,7 +180,7 @@ class EncodeCommand(EncodeRequest, WorkerOptions):
     def _how_to_open(self, texts: int, shards: int) -> None:
         from clusterns.vectors.store import Store
 
-        stdout.print(  # to be copied: not wrapped
+        stdout.print(  # not wrapped, for copying
             f"{texts:,} texts in {shards:,} shards in {self.output}:\n"
             + Store.open(Path(self.output)).how_to_open(),
             soft_wrap=True,

@@ -1,4 +1,4 @@
-"""``clusterns evaluate``: the scores of a model."""
+"""``clusterns evaluate``: compute the scores of a model."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ class EvaluateRequest(ModelOptions):
     four. mteb: tasks of the mteb package. May be repeated. Default: sts, or only your own sets if you name some."""
     data: OptionalPath = None
     """Folder of the evaluation data: SentEval's layout, short-text files, DBpedia. Default: the folder in the
-    variable CLUSTERNS_DATA. What is not there comes from `clusterns data fetch` or the Hugging Face Hub."""
+    variable CLUSTERNS_DATA. Missing data comes from `clusterns data fetch` or the Hugging Face Hub."""
     pairs: Files = ()
     """Your own scored pairs (csv, tsv, jsonl, parquet): sentence1, sentence2, score. FILE:COLUMN,COLUMN,... names
     other columns, or numbers them from 1 if there is no header. May be repeated."""
     labeled: Files = ()
-    """Your own labeled texts to cluster: label, text. Files and columns as for pairs."""
+    """Your own labeled texts for clustering: label, text. Files and columns as for pairs."""
     queries: Files = ()
     """Your own queries: query, relevant; one row per relevant text. All texts of the file are searched. Files and
     columns as for pairs."""
@@ -76,14 +76,14 @@ class EvaluateRequest(ModelOptions):
     kmeans_runs: Annotated[int, Ge(1)] = 10
     """K-means runs for each clustering set, with seeds 0, 1, ..."""
     cache: OptionalPath = None
-    """Folder that keeps embeddings for the next call, by the model's fingerprint."""
+    """Folder to cache embeddings in, by the model's fingerprint."""
     mteb_tasks: Annotated[Sequence[str], Cli(list[str], ("--mteb-task",))] = ()
     """Task of the mteb suite. May be repeated. Default: its STS tasks."""
     overwrite: bool = False
-    """Compute stored results again."""
+    """Recompute stored results."""
 
     def run(self) -> Results:
-        """Find all data, print what will run, and compute what is not stored."""
+        """Find all data, print the plan, and compute the results that are not stored."""
         model, request = str(self.model), self
         if self.pooling is None and is_plain_encoder(model):
             log(f"{model} is a plain encoder: evaluating it with mean pooling (--pooling).")
@@ -111,9 +111,7 @@ class EvaluateRequest(ModelOptions):
         known = (*SUITES, MTEB, ALL)
         for suite in suites:
             if suite not in known:
-                raise UserError(
-                    f"--suite {suite}: there is no such suite. Choose from {', '.join(known)}."
-                )
+                raise UserError(f"--suite {suite}: unknown suite. Choose from {', '.join(known)}.")
         tasks = (self.mteb_tasks or DEFAULT_TASKS) if MTEB in suites else ()
         data = EvaluationData(None if self.data is None else Path(self.data))
         chosen = [suite for suite in SUITES if suite in suites or ALL in suites]
@@ -186,7 +184,7 @@ def _compute(context: EvaluationContext, job: Job, into: StoredResult) -> None:
 class EvaluateCommand(EvaluateRequest):
     """Evaluate an embedding model the way the paper does.
 
-    A table shows what will run and what is missing. Each result is stored as soon as it is computed, so an
+    A table shows the planned and the missing sets. Each result is stored as soon as it is computed, so an
     interrupted evaluation resumes.
 
     Example: clusterns evaluate sentence-transformers/all-MiniLM-L6-v2 --suite all --data SentEval
@@ -194,11 +192,11 @@ class EvaluateCommand(EvaluateRequest):
 
     output: Files = ()
     """Write the results to this file: .json (what `clusterns compare` reads, with the predictions per example in a
-    .npz beside it), .md or .tex. May be repeated. A run folder always keeps its results, in RUN/evaluation."""
+    .npz next to it), .md or .tex. May be repeated. A run folder always keeps its results, in RUN/evaluation."""
     as_json: Json = False
 
     def perform(self) -> None:
-        """Refuse what cannot be written now, not after an hour of work."""
+        """Refuse output files with an unknown extension before any work."""
         check_suffixes("--output", self.output, ".json", ".md", ".tex")
         super().perform()
 

@@ -1,4 +1,4 @@
-"""``clusterns explore``: sentences as a map in the browser, with search, topics and changes."""
+"""``clusterns explore``: a map of sentences in the browser, with search, topics and changes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from clusterns.training.folder import RunFolder
 
 
 class ExploreRequest(CorpusOptions):
-    """Explore sentences in the browser: a map, search as you type, topics, what training changed.
+    """Explore sentences in the browser: a map, search as you type, topics, and the effect of training.
 
     Everything stays on this machine. Embeddings, neighbors and maps are computed once and stored. The call
     returns after Ctrl-C.
@@ -30,7 +30,7 @@ class ExploreRequest(CorpusOptions):
 
     corpus: OptionalTexts = Field(default=(), kw_only=False)
     against: Annotated[str | None, Cli(metavar="MODEL")] = None
-    """Another model to compare with; `base` is the one that the run started from."""
+    """Another model to compare with; `base` is the base of the run."""
     against_pooling: str | None = None
     """Pooling of the model to compare with."""
     keep: Annotated[tuple[str, ...], Cli(list[str], metavar="COLUMN")] = ()
@@ -50,7 +50,7 @@ class ExploreRequest(CorpusOptions):
         model, corpus = str(self.model), as_list(self.corpus)
         if self.against == BASE and not RunFolder(Path(model)).is_run:
             raise UserError(
-                f"--against base: {model} is no run folder. Name the model to compare with."
+                f"--against base: {model} is not a run folder. Pass the model to compare with."
             )
         check_corpus(model, corpus, self.pooling)
         if self.against not in (None, BASE):

@@ -1,4 +1,4 @@
-"""``clusterns inspect``: a text as a model sees it."""
+"""``clusterns inspect``: show a text as a model sees it."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class InspectCommand(InspectRequest):
         pooled = [str(i) for i, piece in enumerate(result.pieces) if piece.pooled]
         positions = f"position {pooled[0]}" if len(pooled) == 1 else f"{len(pooled)} positions"
         limit = "" if result.limit is None else f" of at most {result.limit:,}"
-        cut = "nothing is cut off"
+        cut = "not truncated"
         if result.cut_tokens:
-            cut = f"{result.cut_tokens} tokens are cut off: {result.cut}"
+            cut = f"{result.cut_tokens} tokens are truncated: {result.cut}"
         for line in (
             f"template: {result.template}",
             f"pooling:  {result.pooling}, {positions}",

@@ -43,7 +43,7 @@ class LabListRequest(Request):
 
     clusterns lab run main
 
-    For an experiment of your own, write a YAML file as docs/lab.md explains, and name it instead.
+    For an experiment of your own, write a YAML file as docs/lab.md explains, and pass it instead.
     """
 
     def run(self) -> dict[str, Experiment]:
@@ -62,7 +62,7 @@ class LabListRequest(Request):
 
 
 class LabRun(NamedTuple):
-    """How many trials of an experiment have a result now, and why others failed, by name."""
+    """Number of finished trials of an experiment, and the reasons of failures by trial."""
 
     done: int
     trials: int
@@ -96,7 +96,7 @@ class LabRunRequest(ExperimentOptions, WorkerOptions):
         return "Finished trials are kept: run the same command again to continue."
 
     def show(self, result: LabRun) -> None:
-        """Print what is done, and what failed."""
+        """Print the number of finished trials and the failures."""
         stdout.print(
             f"{result.done} of {result.trials} trials have a result in {self.lab}.", soft_wrap=True
         )
@@ -107,7 +107,7 @@ class LabRunRequest(ExperimentOptions, WorkerOptions):
 
 
 class LabSearchRequest(LabOptions):
-    """Search for the best settings of a method on STS-B dev, with a seed that no table uses.
+    """Search for the best settings of a method on STS-B dev, with a seed that is not used in any table.
 
     clusterns lab search clusterns
 
@@ -158,7 +158,7 @@ class LabSearchRequest(LabOptions):
 
     @staticmethod
     def _run(trial: Trial) -> str | None:
-        """Run a trial in a process of its own; the reason if it fails."""
+        """Run a trial in its own process; return the reason if it fails."""
         from clusterns.lab.trial import run_trials
 
         with WorkerOptions().launcher("local", Path()) as launcher:
@@ -185,7 +185,7 @@ class LabSearchRequest(LabOptions):
 
 
 class LabTrialRequest(Request):
-    """Run one trial; `clusterns lab run` hands them out."""
+    """Run one trial; `clusterns lab run` starts this command."""
 
     folder: Annotated[str | Path, Cli(Path, argument=True)] = Field(kw_only=False)
     """Folder of the trial."""

@@ -1,4 +1,4 @@
-"""``clusterns lab table``, ``figures``, ``record``, ``restore`` and ``report``: what experiments found."""
+"""``clusterns lab table``, ``figures``, ``record``, ``restore`` and ``report``: results of experiments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RECORDS = "results/lab"
 
 
 class LabOptions(Request):
-    """Where the trials are, and what all of them have in common."""
+    """The folder of the trials, and settings that all of them share."""
 
     budget: Budget = "small"
     """small: minibert, minutes per trial on one thread. raw: the same from a masked language model (minibert-raw),
@@ -43,7 +43,7 @@ class LabOptions(Request):
 
 
 class ExperimentOptions(LabOptions):
-    """An experiment, and which of its trials are meant."""
+    """An experiment, and a selection of its trials."""
 
     experiment: Annotated[str | Path, Cli(str, argument=True)] = Field(kw_only=False)
     """An experiment of `clusterns lab list`, or a YAML file of your own."""
@@ -53,7 +53,7 @@ class ExperimentOptions(LabOptions):
     """Only this row. May be repeated."""
 
     def find(self) -> tuple[Experiment, list[Trial]]:
-        """The experiment, and the trials that the options ask for."""
+        """The experiment, and the trials that the options select."""
         from clusterns.lab.trial import trials_of
 
         experiment = load_experiment(str(self.experiment)).with_budget(self.budget)
@@ -63,7 +63,7 @@ class ExperimentOptions(LabOptions):
         )  # fmt: skip
 
     def find_results(self) -> tuple[Experiment, list[Trial]]:
-        """The same; refuse if no trial has a result."""
+        """As :meth:`find`, but refuse if no trial has a result."""
         experiment, trials = self.find()
         if not any(trial.is_done for trial in trials):
             raise UserError(
@@ -73,10 +73,10 @@ class ExperimentOptions(LabOptions):
 
 
 class LabTableRequest(ExperimentOptions):
-    """Print the table of an experiment: mean and standard deviation over seeds, beside the paper's rows.
+    """Print the table of an experiment: mean and standard deviation over seeds, next to the paper's rows.
 
     Rows that the experiment compares are paired by seed: the mean difference with its 95 % interval, then a verdict.
-    The table says what is missing.
+    The table lists missing results.
 
     For a paper:   clusterns lab table main --output main.tex
     """
@@ -85,7 +85,7 @@ class LabTableRequest(ExperimentOptions):
     """Write to this .md or .tex file."""
 
     def run(self) -> list[Table]:
-        """Make the tables, and write them to the file."""
+        """Build the tables, and write them to the file."""
         check_suffixes("--output", self.output, ".md", ".tex")
         experiment, trials = self.find_results()
         from clusterns.lab.cases import case_tables
@@ -111,7 +111,7 @@ class LabTableCommand(LabTableRequest):
     """Format to print."""
 
     def show(self, result: list[Table]) -> None:
-        """Print the tables, unless they went to a file."""
+        """Print the tables, unless they were written to a file."""
         from clusterns.tables import tables_as
 
         if self.output is None:
@@ -121,7 +121,7 @@ class LabTableCommand(LabTableRequest):
 class LabFiguresRequest(ExperimentOptions):
     """Draw the figures of an experiment as SVG and PNG, with the spread over seeds.
 
-    Rows that it compares are drawn, too: their differences by seed, with intervals (differences.svg).
+    Differences between compared rows are also drawn, by seed and with intervals (differences.svg).
 
     clusterns lab figures main
     """
@@ -168,7 +168,7 @@ class LabRecordRequest(ExperimentOptions):
     """Folder of the records."""
 
     def run(self) -> list[Path]:
-        """Write the record, unless the one that is there has more trials."""
+        """Write the record, unless the existing one has more trials."""
         experiment, trials = self.find_results()
         from clusterns.lab.outcomes import gather
         from clusterns.lab.records import Record, keep_record, keep_searches
@@ -208,7 +208,7 @@ class LabRestoreRequest(Request):
         """Print what was restored."""
         lines = [f"{result.trials} trials put into {self.lab}."]
         if result.there:
-            lines.append(f"{result.there} were there already.")
+            lines.append(f"{result.there} existed already.")
         if result.without_predictions:
             lines.append(
                 f"{result.without_predictions} have no predictions per example: `clusterns compare` cannot test them."
@@ -225,13 +225,13 @@ class LabReportRequest(Request):
 
     clusterns lab report results/lab --output results.md
 
-    A template page.md.jinja among the records replaces or extends the words of the page.
+    A template page.md.jinja among the records replaces or extends the text of the page.
     """
 
     records: Annotated[str | Path, Cli(Path, argument=True)] = Field(default=RECORDS, kw_only=False)
     """Folder of the records."""
     output: Annotated[str | Path, Cli(Path)] = "results.md"
-    """Markdown file to write. Its figures go into a folder of the same name beside it."""
+    """Markdown file to write. Its figures are written to a folder of the same name next to it."""
 
     def run(self) -> Path:
         """Write the page."""

@@ -1,4 +1,4 @@
-"""``clusterns lance``: shards of embeddings as a table of LanceDB, for what outgrows one machine."""
+"""``clusterns lance``: write shards of embeddings to a LanceDB table, for data beyond one machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from clusterns.vectors.store import Store
 class LanceRequest(Request):
     """Write the shards of `clusterns encode` to a LanceDB table, with a full-text and a vector index.
 
-    The table has the columns id, text, vector, source, line and those that were kept. Words are split by ICU, so
+    The table has the columns id, text, vector, source and line, and the kept columns. Words are split by ICU, so
     that scripts without spaces are found as well. Needs `pip install "clusterns[lance]"`.
 
     clusterns lance vectors lancedb
@@ -32,7 +32,7 @@ class LanceRequest(Request):
     overwrite: bool = False
     """Replace the table if it exists."""
     language: str | None = None
-    """Language of the stems and stop words, such as german; none: neither. Default: found from the text."""
+    """Language for stemming and stop words, such as german; none uses neither. Default: detected from the text."""
 
     def run(self) -> int:
         """Write the table and return its number of rows."""

@@ -39,7 +39,7 @@ class MethodsRequest(Request):
         if self.name is None:
             return known
         if self.name not in known:
-            raise UserError(f"there is no method or part {self.name!r}.{closest(self.name, known)}")
+            raise UserError(f"unknown method or part {self.name!r}.{closest(self.name, known)}")
         return {self.name: known[self.name]}
 
     def show(self, result: dict[str, Method | type[PartSettings]]) -> None:
@@ -78,7 +78,7 @@ def _explain(name: str, explained: Method | type[PartSettings]) -> None:
 
 
 def _print_settings(fields: Mapping[str, FieldInfo], defaults: Mapping[str, object]) -> None:
-    """Its own settings, and those of every run whose default differs."""
+    """Print its own settings, and common settings whose defaults differ."""
     table = Table("setting", "default", "meaning", box=None, pad_edge=False)
     for key in sorted(fields):
         if key in defaults or key not in Recipe.model_fields:

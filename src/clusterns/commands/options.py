@@ -1,4 +1,4 @@
-"""Fields that several requests share."""
+"""Fields shared by several requests."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ MODEL_HELP = (
 
 
 def as_list(value: str | Path | Sequence[str | Path] | None) -> list[str]:
-    """One name or several as a list."""
+    """One or several names as a list."""
     if value is None:
         return []
     return [str(value)] if isinstance(value, str | Path) else [str(each) for each in value]
 
 
 def as_paths(value: str | Path | Sequence[str | Path] | None) -> list[Path]:
-    """One name or several as a list of paths."""
+    """One or several names as a list of paths."""
     return [Path(name) for name in as_list(value)]
 
 
 def check_suffixes(
     option: str, files: str | Path | Sequence[str | Path] | None, *known: str
 ) -> None:
-    """Refuse files that cannot be written, before any work is done."""
+    """Refuse files with an unknown extension before any work."""
     for file in as_paths(files):
         if file.suffix.lower() not in known:
-            raise UserError(f"{option} {file}: name a {' or '.join(known)} file.")
+            raise UserError(f"{option} {file}: the extension must be {' or '.join(known)}.")
 
 
 def parse_pairs(option: str, read: Callable[[str], Any] = parse_value) -> Callable[[Any], Any]:
-    """A validator that reads ``KEY=VALUE`` texts of the command line; mappings pass."""
+    """Build a validator that parses ``KEY=VALUE`` strings of the command line; mappings pass."""
 
     def parse(value: Any) -> Any:
         if isinstance(value, Mapping):
@@ -67,7 +67,7 @@ def parse_pairs(option: str, read: Callable[[str], Any] = parse_value) -> Callab
     return parse
 
 
-# One or several; a list of strings once validated, as as_list makes it.
+# One or several files; validation turns them into a list of strings with as_list.
 Files = Annotated[
     str | Path | Sequence[str | Path],
     BeforeValidator(as_list),
@@ -108,7 +108,7 @@ class TextOptions(Request):
 
 
 class ReadingOptions(TextOptions):
-    """How text is read; None: as the recipe says."""
+    """How text is read; None: as in the recipe."""
 
     document: str | None = same_as(CorpusSettings, "document")
     split_sentences: bool | None = same_as(CorpusSettings, "split_sentences")
@@ -124,7 +124,7 @@ Revision = Annotated[
 
 
 class NamedModel(Request):
-    """Which model is opened."""
+    """The model to load."""
 
     model: ModelName = Field(kw_only=False)
     revision: Revision = None
@@ -138,7 +138,7 @@ class NamedModel(Request):
 
 
 class EncoderOptions(Loading, NamedModel):
-    """Which model is opened, and how."""
+    """The model to load, with its options."""
 
     @property
     def loading(self) -> Loading:
@@ -147,7 +147,7 @@ class EncoderOptions(Loading, NamedModel):
 
 
 class ModelOptions(EncoderOptions):
-    """Which model is opened, how and where."""
+    """The model to load, with its options and device."""
 
     device: Device = None
     """Device: cpu, cuda, cuda:1, mps, ... Default: the best one available."""
@@ -161,7 +161,7 @@ class CorpusOptions(ModelOptions, TextOptions):
     """Batch size."""
 
     def open(self, corpus: Sequence[str], **more: Any) -> EmbeddedCorpus:
-        """Open the model and embed the corpus, unless that was done before."""
+        """Load the model and embed the corpus, unless its embeddings are stored."""
         from clusterns.explorer.corpus import open_corpus
 
         return open_corpus(

@@ -1,4 +1,4 @@
-"""A run that is checked before anything heavy is imported; then estimated, or carried out."""
+"""A training run, validated before heavy imports, then estimated or executed."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def plan_run(
     Args:
         corpus: files, folders or Hub datasets; empty if a run is resumed.
         output: run folder; None if the plan is only to be estimated.
-        recipe: name or file; None: one that suits the changes, or that of the resumed run.
-        changes: settings that differ from the recipe.
-        resume: whether to go on with the run in ``output``.
+        recipe: name or file; None: chosen according to the changes, or that of the resumed run.
+        changes: overrides of the recipe's settings.
+        resume: whether to resume the run in ``output``.
     """
     folder = open_folder(output, resume)
     changes, sources = dict(changes or {}), [absolute_path(name) for name in corpus]
@@ -69,12 +69,12 @@ def plan_run(
         if reading is None or read_settings(folder.recipe_file) is not None:
             raise UserError(f"--resume: {output} was not started by `clusterns train`.")
         recipe, sources = recipe or folder.recipe_file, sources or reading["sources"]
-        # Recipes of older runs do not say how the text was read.
+        # Recipes of older runs do not contain the reading options.
         known = {key: value for key, value in reading.items() if key != "sources"}
         changes = {**known, **changes}
     if not sources:
-        raise UserError("name the text to learn from: clusterns train CORPUS --output DIR.")
-    # That of minibert has its learning rate.
+        raise UserError("pass the text to learn from: clusterns train CORPUS --output DIR.")
+    # The minibert recipe sets its own learning rate.
     is_ours = {"base", "method", "template"}.isdisjoint(changes)
     chosen = load_recipe(str(recipe or (MINIBERT_RECIPE if is_ours else DEFAULT_RECIPE)), changes)
     no_base = chosen.base is None
@@ -82,7 +82,7 @@ def plan_run(
     places |= {k: v for k in chosen.all_path_keys() if (v := getattr(chosen, k))}
     placed = {key: absolute_path(place) for key, place in places.items()}
     plan = Plan(chosen.model_copy(update=placed), sources, folder, resume, no_base)
-    if folder is None or not folder.is_finished:  # else its text may be gone
+    if folder is None or not folder.is_finished:  # else the text may no longer exist
         plan.check()
     return plan
 
@@ -91,21 +91,21 @@ def open_folder(output: str | Path | None, resume: bool) -> RunFolder | None:
     """The run folder, if it may be written to."""
     folder = None if output is None else RunFolder(Path(output))
     if folder is not None:
-        # In each process: none can begin the run before all have joined to read the corpus.
+        # In each process: the run starts only after all processes have joined to read the corpus.
         folder.check(resume)
     return folder
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is trained on what, and where it goes."""
+    """The recipe, text and run folder of a training run."""
 
     recipe: Recipe
     sources: list[str]
     folder: RunFolder | None
     resume: bool
     no_base: bool
-    """Whether neither the caller nor the recipe names a base."""
+    """Whether neither the caller nor the recipe specifies a base."""
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -119,7 +119,7 @@ class Plan:
         if recipe.dev not in KEYWORDS:
             if not split_columns(Path(recipe.dev))[0].is_file():
                 raise UserError(
-                    f"--dev {recipe.dev}: there is no such file. Name a file of scored pairs, or "
+                    f"--dev {recipe.dev}: this file does not exist. Pass a file of scored pairs, or "
                     f"{STSB}, {LABEL_FREE} or {NONE}."
                 )
             check_scored_pairs(Path(recipe.dev))
@@ -129,16 +129,16 @@ class Plan:
         resolve_base(recipe.base)
 
     def estimate(self) -> Estimate:
-        """Measure what the run would cost, in a few steps that change nothing."""
+        """Estimate the cost of the run from a few steps, without side effects."""
         from clusterns.training.estimate import estimate
 
         return estimate(self.recipe, self.text()[0])
 
     def run(self) -> Trained:
-        """Train, or go on with the run, and save the model."""
+        """Train or resume, and save the model."""
         folder = self.folder
         if folder is None:
-            raise UserError("name the run folder with --output.")
+            raise UserError("specify the run folder with --output.")
         if folder.is_finished:
             log(f"The run in {folder.path} is finished: its model is {folder.model}.")
             return Trained(folder.path, folder.model, RunResult(**read_json(folder.results_file)))
@@ -154,7 +154,7 @@ class Plan:
         return Trained(folder.path, folder.model, result)
 
     def text(self) -> tuple[Dataset, Dataset, dict[str, Any]]:
-        """The rows for training, those held out, and facts for the record."""
+        """The training rows, the held-out rows, and facts for the record."""
         from clusterns.data.corpus import prepare_corpus
         from clusterns.data.split import split_rows, subsample
         from clusterns.training.build import check_batches
@@ -162,7 +162,7 @@ class Plan:
 
         recipe, prepare = self.recipe, partial(prepare_corpus, **self.reading)
         _describe_base(recipe, self.no_base)
-        # The other processes find it in the cache, or prepare it if their machine does not share the cache.
+        # Other processes find the corpus in the cache, or prepare it if they do not share the cache.
         text = first_process_does(prepare, for_hours=True) or prepare()
         wait_for_others()
         log(text.report.summary())
@@ -185,7 +185,7 @@ class Plan:
 
 
 def scored_pairs(dev: str) -> ScoredPairs | None:
-    """The pairs that choose the step; None if the label-free score does, or nothing."""
+    """The pairs for selecting a step; None for the label-free score or no validation."""
     from clusterns.evaluation.catalog import EvaluationData, MissingData
     from clusterns.evaluation.custom import read_scored_pairs
 
@@ -227,7 +227,7 @@ def _describe_base(recipe: Recipe, no_base: bool) -> None:
 
 
 def suggest_documents(recipe: Recipe) -> None:
-    """Suggest to learn from documents, if the method can."""
+    """Suggest learning from documents, if the method supports it."""
     if not get_method(recipe.method).trains or recipe.positives in PAIRED:
         return
     try:  # some methods refuse it

@@ -1,4 +1,4 @@
-"""``clusterns push``: a model on the Hugging Face Hub, with its card."""
+"""``clusterns push``: upload a model to the Hugging Face Hub, with its card."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PushRequest(Request):
     private: bool = False
     """Make a new repository private."""
     overwrite: bool = False
-    """Upload to a repository that already exists. Its files of the same names are replaced, the card too."""
+    """Upload to an existing repository. Files of the same names are replaced, including the card."""
     branch: str | None = None
     """Branch to upload to. Default: main."""
 
@@ -47,7 +47,7 @@ class PushRequest(Request):
         )
 
     def show(self, result: str) -> None:
-        """Print where the model is."""
+        """Print the location of the model."""
         stdout.print(result, soft_wrap=True)
         stdout.print(f'Open it with SentenceTransformer("{self.name}").', soft_wrap=True)
 

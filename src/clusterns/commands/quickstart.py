@@ -1,4 +1,4 @@
-"""``clusterns quickstart``: something real in minutes, with nothing to download."""
+"""``clusterns quickstart``: a real training run in minutes, without downloads."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class QuickstartRequest(Request):
     """
 
     output: Annotated[str | Path, Cli(Path)] = "runs/quickstart"
-    """Run folder of the static embeddings, which holds the run of ClusterNS, too."""
+    """Run folder of the static embeddings, which also contains the run of ClusterNS."""
     settings: Changes = {}
     """Override a setting of ClusterNS. The recipe is cpu-small, with positives=document and eval_steps=75."""
     overwrite: bool = False
@@ -30,7 +30,7 @@ class QuickstartRequest(Request):
     """Write a report (report.html in the run folder)."""
 
     def run(self) -> dict[str, dict[str, float]]:
-        """Train two models and measure them: scores by model and measure."""
+        """Train and measure two models; return scores by model and measure."""
         output = Path(self.output)
         for key in sorted({"method", "template", "dev"} & self.settings.keys()):
             raise UserError(

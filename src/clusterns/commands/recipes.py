@@ -1,4 +1,4 @@
-"""``clusterns recipes``: the published settings, listed and explained."""
+"""``clusterns recipes``: list and explain the published settings."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RecipesCommand(RecipesRequest):
     """
 
     keys: bool = False
-    """Explain every setting: its default and its meaning."""
+    """Explain every setting, with its default."""
 
     def perform(self) -> None:
         """Refuse --keys with a recipe: it explains the settings of all recipes."""

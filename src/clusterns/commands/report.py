@@ -1,4 +1,4 @@
-"""``clusterns report``: one page about a run, or about several."""
+"""``clusterns report``: write a page about one or several runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ReportRequest(Request):
     output: OptionalPath = None
     """HTML file to write. Default: report.html in the run folder; required for several runs."""
     models: bool = True
-    """Load the models and compare what they find. Without it, the page shows only what the run folders hold."""
+    """Load the models and compare their neighbors. Otherwise, the page shows only the contents of the run folders."""
 
     def run(self) -> Path:
         runs = as_paths(self.runs)
@@ -36,14 +36,14 @@ class ReportRequest(Request):
             if not (run / "run.json").is_file():
                 raise UserError(f"{run} is not a run folder.")
         if output is None and len(runs) > 1:
-            raise UserError("Several runs need --output: name the HTML file to write.")
+            raise UserError("Several runs need --output: specify the HTML file to write.")
         check_suffixes("--output", output, ".html", ".htm")
         from clusterns.reports.page import make_report
 
         return make_report(runs, output, models=self.models)
 
     def show(self, result: Path) -> None:
-        """Print where the page is."""
+        """Print the address of the page."""
         stdout.print(f"Report: {result.resolve().as_uri()}", soft_wrap=True)
 
 

@@ -13,7 +13,7 @@ class SearchRequest(ModelOptions):       # options.py has what several commands 
     '''Number of results.'''
 
     def run(self) -> list[Hit]:
-        check_model(str(self.model), self.pooling)             # refusals first, with light imports
+        check_model(str(self.model), self.pooling)             # validate first, with light imports
         from clusterns.encoder.load import load_model
         ...
 
@@ -35,12 +35,12 @@ the function in ``clusterns/__init__.pyi`` and ``docs/python.md``. A command wit
 defines ``show`` on the request. Ctrl-C ends every command with exit code 130 and what ``resume_hint``
 returns. Every command has ``--quiet`` and ``--verbose``, and ``run`` needs neither: status
 and bars are silenced around it, and the libraries too on the command line. Inside a request, wrap
-what is ``Texts`` or ``Files`` in ``as_list`` for the type checker. Workers take a request as JSON:
+fields of type ``Texts`` or ``Files`` in ``as_list`` for the type checker. Workers take a request as JSON:
 ``request.model_dump_json()`` and ``SearchRequest.model_validate_json(text)``.
 
 Types: ``Literal[...]`` for a choice, ``Annotated[int | None, Ge(1)] = None`` for an optional number
 (the None inside), ``Annotated[Sequence[str], Cli(list[str])] = ()`` for an option that may be repeated, and
-:func:`same_as` for a field that another model explains already.
+:func:`same_as` for a field that another model already documents.
 """
 
 from __future__ import annotations
@@ -68,20 +68,20 @@ VERBOSE = typer.Option("--verbose", help="Show what the libraries log, and trace
 
 
 class Cli(NamedTuple):
-    """How the command line takes a field, where its type does not say."""
+    """Command-line details of a field that its type does not determine."""
 
     type: Any = None
-    """The type for typer, where the field's own is wider: Path, list[str]."""
+    """The type for typer, if the field's own type is wider: Path, list[str]."""
     names: tuple[str, ...] = ()
     """Names of the option. Empty: made from the field's name."""
     argument: bool = False
     """Whether it is a positional argument."""
     metavar: str | None = None
-    """What help shows for the value."""
+    """Placeholder of the value in the help."""
 
 
 class Request(Settings):
-    """What one command is asked to do. Subclasses define ``run``."""
+    """The input of one command. Subclasses define ``run``."""
 
     model_config = ConfigDict(defer_build=True)
 
@@ -89,18 +89,18 @@ class Request(Settings):
     """Hide status lines and progress bars."""
 
     def run(self) -> Any:
-        """Do it: refuse what is wrong before anything heavy is imported."""
+        """Validate the request before heavy imports, then execute it."""
         raise NotImplementedError
 
     def show(self, result: Any) -> None:
         """Print the result of :meth:`run`."""
 
     def resume_hint(self) -> str:
-        """What to tell the user after Ctrl-C."""
+        """The hint to print after Ctrl-C."""
         return ""
 
     def perform(self) -> None:
-        """Run and print, as a command does."""
+        """Run and print the result."""
         self.show(self.run())
 
     def execute(self) -> None:
@@ -128,11 +128,11 @@ class Runnable(Protocol[R_co]):
     """An instance of a request, as a type checker sees it."""
 
     def run(self) -> R_co:
-        """Do it."""
+        """Execute the request."""
 
 
 def function(request: Callable[P, Runnable[R]]) -> Callable[P, R]:
-    """The function of a request: its fields are the parameters, its docstring explains them."""
+    """Build the Python function of a request, with its fields as parameters."""
     kind: Any = request
     name = command_name(kind)
     signature = Signature([_parameter(*each) for each in kind.fields().items()])
@@ -157,7 +157,7 @@ def add_command(
     def run(**given: Any) -> None:
         set_verbose(given.pop("verbose"))
         quiet_libraries()
-        # What was not given is the model's to fill in.
+        # The model fills in the defaults of missing options.
         values = {key: value for key, value in given.items() if value not in (None, [])}
         with silenced(given["quiet"]):
             validated(request, values, name).execute()
@@ -186,12 +186,12 @@ def _parameter(name: str, field: FieldInfo) -> Parameter:
 
 
 def same_as(kind: type[Settings], name: str, default: Any = None) -> Any:
-    """A field with the help and bounds of another model's, such as a setting of the recipe.
+    """Build a field with the help and bounds of another model's field, such as a recipe setting.
 
-    ``default`` None stands for the other model's, which the help then names.
+    If ``default`` is None, the other model's default applies, and the help mentions it.
     """
     field = copy(kind.model_fields[name])
-    # A recipe leaves a key empty where a call leaves the option out.
+    # An empty key in a recipe corresponds to an omitted option in a call.
     field.description = (field.description or "").replace("Empty: ", "Default: ")
     if default is None and field.default:
         field.description += f" Default: {field.default}."
@@ -231,4 +231,4 @@ def _docstring(request: type[Request]) -> Iterator[str]:
     yield "\nArgs:"
     for name, field in request.fields().items():
         yield f"    {name}: {meaning(field)}"
-    yield "\nRaises:\n    UserError: something that the caller can fix, in one sentence."
+    yield "\nRaises:\n    UserError: an error that the caller can fix, described in one sentence."

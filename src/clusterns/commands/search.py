@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from clusterns.vectors.ranking import Hit
 
 
-PLACES = ("source", "heading")  # columns that every text has
+PLACES = ("source", "heading")  # columns that all text has
 
 
 def parse_conditions(value: Any) -> dict[str, list[str]]:
-    """The values that a row may have, by column, from ``COLUMN=VALUE`` texts or a mapping."""
+    """Parse ``COLUMN=VALUE`` strings or a mapping into the allowed values of each column."""
     if isinstance(value, Mapping):
         return {name: as_list(values) for name, values in value.items()}
     conditions: dict[str, list[str]] = {}
@@ -75,7 +75,7 @@ class SearchRequest(CorpusOptions):
     context: Annotated[int, Ge(0)] = 0
     """Show this many texts before and after each result."""
     queries: OptionalPath = None
-    """Search for each line of this file, and print one line of JSON per query. All arguments after MODEL then name
+    """Search for each line of this file, and print one line of JSON per query. All arguments after MODEL are then
     text."""
     language: str | None = None
     """Language for stemming and stop words, such as german; none uses neither. Default: detected from the text."""
@@ -83,7 +83,7 @@ class SearchRequest(CorpusOptions):
     """Column of ids to show with the text."""
 
     def read_queries(self) -> list[str]:
-        """What to look for: one query, or the lines of a file."""
+        """The query, or the lines of the file of queries."""
         if self.queries is None:
             return [self.query or ""]
         from clusterns.data.sources import readable
@@ -94,7 +94,7 @@ class SearchRequest(CorpusOptions):
         return [line.strip() for line in lines if line.strip()]
 
     def run(self) -> list[Hit]:
-        """Encode new text and search; the results of all queries, in their order."""
+        """Encode new text and search; return the results of all queries, in order."""
         from clusterns.explorer.corpus import check_corpus
 
         queries = self.read_queries()
@@ -122,7 +122,7 @@ class SearchRequest(CorpusOptions):
         return hits if corpus else self._with_places(hits)
 
     def _with_places(self, hits: list[Hit]) -> list[Hit]:
-        """The results with their lines in the files that the run was trained on, if these still exist."""
+        """Add the lines of the results in the training files of the run, if these still exist."""
         from clusterns.explorer.texts import find_places
         from clusterns.training.folder import RunFolder
 
@@ -162,7 +162,7 @@ class SearchCommand(SearchRequest):
         else:
             from rich.table import Column, Table
 
-            # A place that is cut short is no place.
+            # Wrap rather than truncate: a truncated path is useless.
             table = Table("score", Column("where", overflow="fold"), "text", "why")
             for hit in result:
                 text = f"row {hit.row + 1:,}" if hit.text is None else hit.text
@@ -183,7 +183,7 @@ def _as_json(hit: Hit) -> dict[str, Any]:
 
 
 def _place(hit: Hit) -> str:
-    """Where a result is from: its id, file, line or row, heading and kept columns."""
+    """The origin of a result: its id, file, line or row, heading and kept columns."""
     from clusterns.data.kinds import TEXTS, file_format
 
     parts = [hit.name] if hit.name else []

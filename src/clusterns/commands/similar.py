@@ -1,4 +1,4 @@
-"""``clusterns similar``: near-duplicates."""
+"""``clusterns similar``: find near-duplicates."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from clusterns.errors import UserError
 if TYPE_CHECKING:
     from clusterns.explorer.duplicates import Duplicates
 
-SHOWN = 5  # rows of a group
+MAX_SHOWN = 5  # rows of a group
 
 
 class SimilarRequest(CorpusOptions):
@@ -39,18 +39,18 @@ class SimilarRequest(CorpusOptions):
     threshold: Annotated[float, Ge(-1), Le(1)] = 0.9
     """Minimum cosine of near-duplicates."""
     same_words: bool = True
-    """Near-duplicates must share their words, above all numbers and names. Otherwise, a similar meaning is enough."""
+    """Near-duplicates must share their words, especially numbers and names. Otherwise, a similar meaning is enough."""
     pairs: OptionalPath = None
     """Write all pairs to this .csv or .jsonl file."""
     groups: OptionalPath = None
     """Write all groups to this .csv or .jsonl file."""
     deduplicated: OptionalPath = None
-    """Write the corpus without near-duplicates to this file: with all columns if it is a file of the corpus's kind
-    (.csv, .tsv, .jsonl, .parquet or .txt), else the text alone as .txt. A row is removed only if it duplicates an
+    """Write the corpus without near-duplicates to this file: with all columns if it has the corpus's format
+    (.csv, .tsv, .jsonl, .parquet or .txt), else only the text as .txt. A row is removed only if it duplicates an
     earlier row that is kept."""
 
     def run(self) -> Duplicates:
-        """Find the near-duplicates and write the files asked for."""
+        """Find the near-duplicates and write the requested files."""
         found = self.find()
         self.write(found)
         return found
@@ -80,7 +80,7 @@ class SimilarRequest(CorpusOptions):
         return Duplicates(opened.rows, self.threshold, line_pairs(candidates, opened.rows.of))
 
     def write(self, found: Duplicates) -> None:
-        """Write the files asked for."""
+        """Write the requested files."""
         from clusterns.explorer.export import write_rows
 
         numbers, pairs = found.rows.numbers.tolist(), found.pairs
@@ -99,7 +99,7 @@ class SimilarRequest(CorpusOptions):
             self._deduplicate(found, Path(self.deduplicated))
 
     def _copies_rows(self, output: Path) -> bool:
-        """Whether rows are copied as they are, rather than their text alone; refuse other files."""
+        """Whether rows are copied unchanged rather than as text alone; refuse other files."""
         from clusterns.explorer.corpus import is_encoded
         from clusterns.explorer.deduplicate import same_format
 
@@ -109,7 +109,7 @@ class SimilarRequest(CorpusOptions):
             return True
         if output.suffix.lower() != ".txt":
             raise UserError(
-                f"--deduplicated {output}: name a file of the same kind as the corpus, or a .txt file for the "
+                f"--deduplicated {output}: choose a file of the same format as the corpus, or a .txt file for the "
                 "text alone."
             )
         return False
@@ -147,7 +147,7 @@ class SimilarCommand(SimilarRequest):
     """Write the deduplicated corpus without asking. Without a terminal, nothing is asked."""
 
     def perform(self) -> None:
-        """Show what would be removed before anything is written."""
+        """Show the rows to remove before writing anything."""
         found = self.find()
         self.show(found)
         if self.deduplicated is not None and not self.yes and sys.stdin.isatty():
@@ -156,7 +156,7 @@ class SimilarCommand(SimilarRequest):
         self.write(found)
 
     def show(self, result: Duplicates) -> None:
-        """Print what each threshold would give, and the largest groups."""
+        """Print the counts at each threshold, and the largest groups."""
         from rich.table import Table
 
         from clusterns.explorer.duplicates import LARGE_GROUP
@@ -177,11 +177,11 @@ class SimilarCommand(SimilarRequest):
         if groups and self.top:
             table = Table("line", "", "text", title=f"{len(groups):,} groups at {self.threshold:g}")
             for group in groups[: self.top]:
-                for row in group[:SHOWN]:
+                for row in group[:MAX_SHOWN]:
                     mark = "keep" if result.kept[row] else "remove"
                     table.add_row(result.rows.place(row), mark, result.text(row)[:200])
-                if len(group) > SHOWN:
-                    table.add_row("", "", f"and {len(group) - SHOWN:,} more")
+                if len(group) > MAX_SHOWN:
+                    table.add_row("", "", f"and {len(group) - MAX_SHOWN:,} more")
                 table.add_section()
             stdout.print(table)
 

@@ -1,4 +1,4 @@
-"""``clusterns topics``: what a corpus is about."""
+"""``clusterns topics``: find the topics of a corpus."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class TopicsOfRows(NamedTuple):
 
 
 def _groups(groups: Sequence[str | Sequence[int]]) -> list[list[int]]:
-    """Groups of numbers; the command line writes them as "3,7"."""
+    """Parse groups of numbers, which the command line writes as "3,7"."""
     try:
         return [
             [int(part) for part in (group.split(",") if isinstance(group, str) else group)]
             for group in groups
         ]
     except ValueError:
-        raise UserError(f"--merge {' '.join(map(str, groups))}: give topics as 3,7.") from None
+        raise UserError(f"--merge {' '.join(map(str, groups))}: write topics as 3,7.") from None
 
 
 def _is_text(names: Sequence[str]) -> bool:
@@ -79,7 +79,7 @@ class TopicsRequest(CorpusOptions):
     merge_to: Annotated[int | None, Ge(1)] = None
     """Merge the most similar topics until this many remain."""
     outliers: bool = True
-    """Leave sentences unassigned that are close to no topic. --no-outliers: assign each to its nearest topic."""
+    """Leave sentences unassigned that are not close to any topic. --no-outliers: assign each to its nearest topic."""
     output: OptionalPath = None
     """Write the topics to this .csv or .jsonl file."""
     sentences: OptionalPath = None
@@ -90,7 +90,7 @@ class TopicsRequest(CorpusOptions):
     """Random seed."""
 
     def run(self) -> TopicsOfRows:
-        """Find the topics and write the files asked for."""
+        """Find the topics and write the requested files."""
         from clusterns.explorer.corpus import check_corpus
         from clusterns.explorer.export import write_rows
 
@@ -112,7 +112,7 @@ class TopicsRequest(CorpusOptions):
         if assign:
             from clusterns.explorer.texts import read_texts
 
-            # A plain file of new text has no columns, whatever the corpus has.
+            # A plain text file has no columns, even if the corpus has.
             column = None if _is_text(assign) and not _is_text(corpus) else self.column
             new = read_texts(assign, Columns(column), unit=self.unit)
             embed = Embedder(opened.model, self.batch_size, progress=True)

@@ -1,4 +1,4 @@
-"""``clusterns train``: text in, a SentenceTransformer out."""
+"""``clusterns train``: train a SentenceTransformer on text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from clusterns.training.recipe import Recipe
 
 
 class RunRequest(ReadingOptions):
-    """What the commands share that turn text into a run folder with a model."""
+    """Options shared by the commands that turn text into a run folder with a model."""
 
     corpus: Texts = Field(default=(), kw_only=False)
     """Text to learn from: .txt, .md, .markdown, .rst, .html, .htm, .json, .jsonl, .ndjson, .csv, .tsv or .parquet
@@ -43,11 +43,11 @@ class RunRequest(ReadingOptions):
     """Resume the run in the output folder, with its text and settings. A finished run returns its result."""
 
     def estimate(self) -> str:
-        """Measure what the run would cost, and write nothing."""
+        """Estimate the cost of the run without writing anything."""
         raise NotImplementedError
 
     def changes(self, kind: type[Settings]) -> dict[str, Any]:
-        """What differs from the default settings: ``settings``, and the fields that are shortcuts for one."""
+        """Overrides of the default settings: ``settings``, and the fields that are shortcuts."""
         named = self.model_dump(include=set(kind.model_fields), exclude_none=True)
         named = {key: str(v) if isinstance(v, Path) else v for key, v in named.items()}
         changes = {**self.settings, **named}
@@ -69,7 +69,7 @@ class TrainRequest(RunRequest):
     model = SentenceTransformer(str(run.model))
     ```
 
-    Ctrl-C and SIGTERM save the run and raise ``clusterns.errors.Interrupted``; ``resume=True`` goes on.
+    Ctrl-C and SIGTERM save the run and raise ``clusterns.errors.Interrupted``; ``resume=True`` resumes it.
     """
 
     base: Annotated[str | Path | None, Cli(str)] = same_as(Recipe, "base")
@@ -80,13 +80,13 @@ class TrainRequest(RunRequest):
     dev: Annotated[str | Path | None, Cli(str)] = same_as(Recipe, "dev")
 
     def plan(self) -> Plan:
-        """Refuse what is wrong, before anything heavy is imported."""
+        """Validate the request before heavy imports."""
         changes, corpus = self.changes(Recipe), as_list(self.corpus)
         plan = plan_run(corpus, self.output, self.recipe, changes, self.resume)
         method, unused = plan.recipe.method, changes.keys() & plan.recipe.unused_keys()
         if unused and not get_method(method).trains:
             names = ", ".join(sorted(unused))
-            raise UserError(f"{names}: method {method} does not train, so leave this out.")
+            raise UserError(f"{names}: method {method} does not train. Remove this setting.")
         return plan
 
     def run(self) -> Trained:
@@ -97,7 +97,7 @@ class TrainRequest(RunRequest):
 
 
 class RunCommand(RunRequest):
-    """What the command line adds to them."""
+    """Options that only the command line has."""
 
     dry_run: bool = False
     """Read the corpus and estimate the cost, without training or writing anything."""
@@ -105,7 +105,7 @@ class RunCommand(RunRequest):
     """Write a report (report.html in the run folder)."""
 
     def summary(self, run: Trained) -> str:
-        """Say what came out, in a line or two."""
+        """Summarize the result in one or two lines."""
         raise NotImplementedError
 
     def resume_hint(self) -> str:
@@ -123,7 +123,7 @@ class RunCommand(RunRequest):
         if isinstance(result, str):
             stdout.print(result, soft_wrap=True)
             return
-        # Lines to copy are not wrapped.
+        # Not wrapped, for copying.
         loading = f'The model is in {result.model}:\n  SentenceTransformer("{result.model}")'
         stdout.print(f"{self.summary(result)}\n{loading}", soft_wrap=True)
         if self.report:
@@ -142,7 +142,7 @@ class TrainCommand(RunCommand, TrainRequest):
 
     On a small CPU:  clusterns train corpus.txt --output runs/small --recipe cpu-small
 
-    Resume after a stop:  clusterns train --output runs/first --resume
+    Resume after an interruption:  clusterns train --output runs/first --resume
     """
 
     def summary(self, run: Trained) -> str:

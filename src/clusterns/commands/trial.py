@@ -20,22 +20,22 @@ from clusterns.locks import locked
 from clusterns.record import make_record
 from clusterns.training.folder import RunFolder, RunResult, read_metrics
 
-WAIT = 7 * 24 * 3600.0  # seconds that another lab may take for the same trial
+LOCK_TIMEOUT = 7 * 24 * 3600.0  # seconds that another lab may spend on the same trial
 
 if TYPE_CHECKING:
     from clusterns.evaluation.results import Results
 
 
 def run_trial(folder: Path) -> None:
-    """Do what ``folder/cell.json`` says: train or resume, evaluate, and write ``result.json`` last.
+    """Execute ``folder/cell.json``: train or resume, evaluate, and write ``result.json`` last.
 
-    Checkpoints and every evaluated set are kept, so that a trial that was killed continues.
+    Checkpoints and every evaluated set are kept, so that an interrupted trial can resume.
     """
     spec_file = folder / SPEC
     if not spec_file.is_file():
         raise UserError(f"{folder} is not a trial of a lab: `clusterns lab run` makes them.")
     spec = read_json(spec_file)
-    with locked(folder, WAIT):
+    with locked(folder, LOCK_TIMEOUT):
         import torch
 
         torch.set_num_threads(1)
@@ -60,7 +60,7 @@ def run_trial(folder: Path) -> None:
             for suite in wanted
         }
         suites = {**before, **{name: _plain(results, name) for name, results in evaluated.items()}}
-        # The time of an earlier call counts, but not that of a restored trial, which ran elsewhere.
+        # The time of earlier calls counts, except for a restored trial, which ran elsewhere.
         earlier_seconds = 0.0 if is_restored(known) else known.get("processor_seconds", 0.0)
         write_json(
             folder / "result.json",
@@ -81,18 +81,18 @@ def run_trial(folder: Path) -> None:
                 "suites": suites,
             },
         )
-        # A finished run does not need them, and they are the largest part of it.
+        # A finished run does not need its checkpoints, which are its largest part.
         shutil.rmtree(run.checkpoints, ignore_errors=True)
 
 
 def _plain(results: Results, suite: str) -> dict[str, Any]:
-    """The numbers of a suite, and how they were made."""
+    """The numbers of a suite, with their settings."""
     found = results.plain()["suites"][suite]
     return {"sets": found["sets"], "settings": found["settings"], "seconds": found["seconds"]}
 
 
 def _values(result: Any) -> dict[str, float]:
-    """What training itself found: scores x100."""
+    """Scores of the training itself, x100."""
     values = {"base": 100 * result.base_score, "dev": 100 * result.best_score}
     if result.clustering_started_at is not None:
         values["clustering_started_at"] = result.clustering_started_at
@@ -100,7 +100,7 @@ def _values(result: Any) -> dict[str, float]:
 
 
 def _dev_last(run: RunFolder, result: RunResult) -> dict[str, float]:
-    """The validation score of the last step, whichever was selected; without steps, that of the model."""
+    """The validation score of the last step, even if not selected; without steps, that of the model."""
     if not result.steps:
         return {DEV_LAST: 100 * result.best_score}
     key = f"eval_{result.metric}"
@@ -109,7 +109,7 @@ def _dev_last(run: RunFolder, result: RunResult) -> dict[str, float]:
 
 
 def _scores(suites: dict[str, Any]) -> dict[str, float]:
-    """Every set by ``suite/set``, and the average of a suite that has all of its sets."""
+    """Score of every set by ``suite/set``, and the average of each complete suite."""
     found: dict[str, float] = {}
     for suite, one in suites.items():
         values = {name: each["value"] for name, each in one["sets"].items()}
@@ -117,7 +117,7 @@ def _scores(suites: dict[str, Any]) -> dict[str, float]:
         mean = average(suite, values)
         if mean is not None:
             found[f"{suite}/{AVERAGE}"] = mean
-        # All of DBpedia or a part of it, which has a name of its own.
+        # DBpedia or a part of it, which has its own name.
         found |= {f"{suite}/{AMI}": v for name, v in values.items() if name.startswith("DBpedia")}
     return found
 

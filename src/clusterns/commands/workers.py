@@ -1,4 +1,4 @@
-"""Work for programs elsewhere: local processes, Ray or Slurm. Each receives a request as JSON."""
+"""Workers as local processes, Ray tasks or Slurm jobs. Each receives a request as JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _slurm_value(text: str) -> int | str:
 
 
 class WorkerOptions(Request):
-    """Where workers run, and how many."""
+    """The number of workers and their resources."""
 
     workers: Annotated[int, Ge(1)] = 2
     """Number of workers, one thread each."""
@@ -38,7 +38,7 @@ class WorkerOptions(Request):
 
     @contextmanager
     def launcher(self, on: str, folder: Path) -> Iterator[Launcher]:
-        """The launcher of a name, closed at the end; ``folder`` is for submitit's files."""
+        """Create the launcher called ``on`` and close it at the end; ``folder`` is for submitit's files."""
         from clusterns.lab.launchers import make_launcher
 
         launcher = make_launcher(on, folder, self.gpus, self.slurm)
@@ -49,7 +49,7 @@ class WorkerOptions(Request):
 
 
 def program(name: str, request: Request, log: Path) -> Program:
-    """The program that executes the request of the command ``name``, and logs to a file."""
+    """A program that executes the request of the command ``name`` and logs to a file."""
     from clusterns.lab.program import Program
 
     return Program(("request", name, request.model_dump_json()), str(log))
