@@ -196,17 +196,17 @@ def test_a_trial_is_done_once_it_has_every_requested_evaluation(tmp_path, corpus
         ({"table": {"suite": "sts", "columns": {"a": "dev"}}}, "either a suite or columns"),
         ({"figures": {"x": {"kind": "curves"}}}, "needs values"),
         ({"figures": {"x": {"kind": "pie", "values": ["dev"]}}}, "figures.x.kind = 'pie'"),
-        ({"figures": {"../x": {"kind": "dots", "values": ["dev"]}}}, "a name is made of"),
+        ({"figures": {"../x": {"kind": "dots", "values": ["dev"]}}}, "the name must consist of"),
         ({"figures": {"x": {"kind": "dots", "values": ["a", "b"]}}}, "has one value"),
         (
             {"figures": {"x": {"kind": "against", "values": ["a"], "setting": "sigma"}}},
             "figure x: sigma is not the setting of the grid",
         ),
         ({"grid": {"a": [1], "b": [2]}}, "one setting"),
-        ({"grid": {"sigma": ["1e-1", 0.1]}}, "has 0.1 twice"),
+        ({"grid": {"sigma": ["1e-1", 0.1]}}, "duplicate value 0.1"),
         ({"grid": {"clusters": []}}, "grid: clusters has no values"),
-        ({"seeds": "two"}, "name a number of seeds, or a list"),
-        ({"settings": {"seed": 7}}, "a seed among settings: write `seeds`"),
+        ({"seeds": "two"}, "pass a number of seeds, or a list"),
+        ({"settings": {"seed": 7}}, "seed is not allowed among settings: use `seeds`"),
         (
             {"compare": [["A", "B"]], "compare_by": "banana"},
             "compare_by: there is no value 'banana'",
@@ -271,7 +271,7 @@ def test_a_missing_text_or_base_is_refused_before_any_trial(tmp_path, corpus):
 def test_a_duplicate_row_is_refused(tmp_path):
     file = tmp_path / "mine.yaml"
     file.write_text("title: T\nrows:\n  A: {settings: {method: simcse}}\n  A: {}\n")
-    with pytest.raises(UserError, match="is not YAML: A stands there twice"):
+    with pytest.raises(UserError, match="is not YAML: duplicate key .A."):
         load_experiment(str(file))
 
 

@@ -121,7 +121,7 @@ def test_of_two_records_the_more_complete_one_counts(
 
 
 def test_a_folder_without_records_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="holds no records"):
+    with pytest.raises(UserError, match="does not contain records"):
         restore([tmp_path], tmp_path / "lab")
     done = lab("restore", tmp_path / "none.jsonl", "--lab", tmp_path / "lab")
     assert done.code == 2
@@ -133,12 +133,12 @@ def test_a_folder_without_records_is_refused(tmp_path: Path) -> None:
     ("key", "value", "said"),
     [
         ("name", "a/..", "not the name of a trial"),
-        ("name", ["a"], "is not whole"),
-        ("suites", {"sts": {}}, "is not whole: suites.sts.sets: "),
-        ("values", ..., "is not whole: values: "),
-        ("values", None, "is not whole: values: "),
-        ("values", {"sts/Avg.": "high"}, "is not whole: values.sts/Avg.: "),
-        ("run", [], "is not whole: run: "),
+        ("name", ["a"], "is incomplete"),
+        ("suites", {"sts": {}}, "is incomplete: suites.sts.sets: "),
+        ("values", ..., "is incomplete: values: "),
+        ("values", None, "is incomplete: values: "),
+        ("values", {"sts/Avg.": "high"}, "is incomplete: values.sts/Avg.: "),
+        ("run", [], "is incomplete: run: "),
         ("suites", {"sts": {"sets": {"STS12": {}}}}, "suites.sts.sets.STS12.value: "),
         ("line", "Nobody", "it has trials without a line: Nobody"),
     ],

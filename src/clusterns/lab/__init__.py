@@ -1,4 +1,4 @@
-"""Experiments: small files come in, their trials run on this machine, on Ray or on Slurm.
+"""Run experiments from small files: their trials run on this machine, on Ray or on Slurm.
 
-Tables, comparisons over seeds, figures, records and a page of results go out.
+The output is tables, comparisons over seeds, figures, records and a page of results.
 """

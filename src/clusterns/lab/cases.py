@@ -1,6 +1,6 @@
 """A case study: clusters of sentences found by a trained model, as in the paper's Table 10.
 
-The table quotes third-party text, so it is made from the trained models and never stored in a record.
+The table quotes third-party text, so it is made from the trained models and is never stored in a record.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from clusterns.lab.trial import Trial
 from clusterns.tables import Table
 from clusterns.training.folder import RunFolder
 
-SAMPLE = 4000  # sentences of the text
-CLUSTERS = 32  # of which the largest are shown
-CENTRAL = 3  # sentences of each
+SAMPLE = 4000  # sentences sampled from the text
+CLUSTERS = 32  # clusters to find; only the largest are shown
+CENTRAL = 3  # sentences shown for each cluster
 WORDS = 3
 SEED = 0
 
@@ -47,9 +47,9 @@ def _table(trial: Trial, shown: int) -> Table:
         f"Clusters of {trial.name}", ["size", "cosine", "sentence"], mark_best=False, corner="Words"
     )
     for topic in found.topics[:shown]:
-        for place, row in enumerate(topic.central[:CENTRAL]):
-            head = ", ".join(topic.words[:WORDS]) if place == 0 else ""
-            size = f"{topic.size:,}" if place == 0 else None
+        for number, row in enumerate(topic.central[:CENTRAL]):
+            head = ", ".join(topic.words[:WORDS]) if number == 0 else ""
+            size = f"{topic.size:,}" if number == 0 else None
             table.rows.append((head, [size, f"{found.cosines[row]:.2f}", texts[row]]))
     table.notes.append(
         f"The {min(shown, len(found.topics))} largest of {len(found.topics)} clusters of {len(texts):,} sentences "

@@ -17,9 +17,9 @@ from clusterns.evaluation.stats import LEVEL, holm
 from clusterns.lab.experiment import Experiment
 from clusterns.lab.outcomes import Line
 
-MARGIN = 0.3  # points: a difference whose interval lies within it is none
+MARGIN = 0.3  # points: an interval within ± this margin shows equivalence
 DESCRIPTIVE = "descriptive"  # the family whose pairs get an interval, but no test and no verdict
-PERMUTED_SEEDS = 6  # the least number with which a sign-flip permutation can reach 5 %
+PERMUTED_SEEDS = 6  # the smallest number with which a sign-flip permutation test can reach 5 %
 RESAMPLES = 2**16  # up to 16 seeds, all sign flips are tried and the p-value is exact
 Interval = tuple[float, float]
 
@@ -32,13 +32,13 @@ class Difference:
     second: str
     by_seed: Mapping[int, float]
     missing_seeds: int = 0
-    """How many seeds one of the two rows has not finished."""
+    """Number of seeds that at least one of the two rows has not finished."""
     family: str = ""
     """Comparisons of a family are corrected together."""
     paper: float | None = None
     """The difference that the paper reports."""
     interval: Interval | None = None
-    """95 % t-interval; None with a single seed, as all that follows."""
+    """95 % t-interval. This and all following fields are None with a single seed."""
     narrow_interval: Interval | None = None
     """90 % t-interval, for equivalence."""
     p: float | None = None
@@ -50,7 +50,7 @@ class Difference:
 
     @property
     def name(self) -> str:
-        """As tables show it."""
+        """The label in tables."""
         return f"{self.first} over {self.second}"
 
     @property
@@ -65,7 +65,7 @@ class Difference:
 
     @property
     def verdicts(self) -> list[str]:
-        """What the design calls the outcome; several can hold."""
+        """The verdicts of the design; several can hold."""
         if self.family == DESCRIPTIVE:
             return [DESCRIPTIVE]
         found = []
@@ -79,7 +79,7 @@ class Difference:
 
 
 def find_differences(experiment: Experiment, lines: Sequence[Line]) -> list[Difference]:
-    """Compare the pairs of rows that an experiment names and that have a seed in common."""
+    """Compare the pairs of rows of an experiment's `compare` that have a seed in common."""
     by_label = {line.label: line for line in lines}
     found = []
     for family, pairs in experiment.compare.items():
@@ -102,7 +102,7 @@ def _difference(experiment: Experiment, ours: Line, theirs: Line) -> Difference 
     sign = -1 if value.split("/")[0] in LOWER_IS_BETTER else 1
     one, other = ours.values(value), theirs.values(value)
     by_seed = {seed: sign * (one[seed] - other[seed]) for seed in sorted(one.keys() & other.keys())}
-    # A row of which all runs ended as their base has no scores of its own.
+    # If all runs of a row ended as their base, it has no scores of its own.
     if not by_seed or ours.is_base or theirs.is_base:
         return None
     planned = {*one, *ours.missing} & {*other, *theirs.missing}
@@ -113,14 +113,14 @@ def _difference(experiment: Experiment, ours: Line, theirs: Line) -> Difference 
 
 
 def _tested(one: Difference) -> Difference:
-    """With what a paired t-test says of it, and a sign-flip permutation."""
+    """Add the intervals and the p-values of the paired t-test and the sign-flip permutation test."""
     values = np.array(list(one.by_seed.values()))
     if len(values) < 2:
         return one
     from scipy.stats import permutation_test, ttest_rel
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # of differences that are all equal
+        warnings.simplefilter("ignore", RuntimeWarning)  # if all differences are equal
         test = ttest_rel(values, np.zeros_like(values))
     wide, narrow = (test.confidence_interval(level) for level in (0.95, 0.9))
     one = replace(one, interval=(float(wide.low), float(wide.high)))
@@ -133,27 +133,31 @@ def _tested(one: Difference) -> Difference:
             vectorized=True, n_resamples=RESAMPLES, rng=np.random.default_rng(0),
         )  # fmt: skip
         one = replace(one, permutation_p=float(permuted.pvalue))
-    # Rows that are the same in every seed have no p-value.
+    # The test gives NaN for rows that are equal in every seed.
     return replace(one, p=1.0 if math.isnan(test.pvalue) else float(test.pvalue))
 
 
 def seeds_needed(
-    deviation: float, difference: float = 0.7, power: float = 0.8, least: int = 8, most: int = 20
+    deviation: float,
+    difference: float = 0.7,
+    power: float = 0.8,
+    minimum: int = 8,
+    maximum: int = 20,
 ) -> int:
-    """The rule of the design: the least number of seeds with which a two-sided paired t-test finds a difference.
+    """The smallest number of seeds with which a two-sided paired t-test detects a difference, by the design's rule.
 
     Args:
         deviation: standard deviation of the paired differences.
-        difference: what is to be found.
-        power: how often it is to be found.
-        least: what is returned at the least.
-        most: and at the most.
+        difference: the difference to detect.
+        power: the probability of detecting it.
+        minimum: smallest result.
+        maximum: largest result.
     """
     from scipy.stats import nct, t
 
-    for n in range(least, most):
+    for n in range(minimum, maximum):
         reach = t.ppf(1 - LEVEL / 2, n - 1)
         shift = difference / deviation * math.sqrt(n)
         if nct.sf(reach, n - 1, shift) + nct.cdf(-reach, n - 1, shift) >= power:
             return n
-    return most
+    return maximum

@@ -1,4 +1,4 @@
-"""An experiment: a small file that says what is trained, how it is evaluated, and what is drawn."""
+"""An experiment: a small file that defines what is trained, how it is evaluated, and which figures are drawn."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def _packaged(name: str) -> Any:
 BUDGETS: dict[Budget, dict[str, Any]] = _packaged("budgets.yaml")
 """Settings of every trial, by the name of the budget."""
 TUNED: dict[str, dict[str, Any]] = _packaged("tuned.yaml")
-"""Settings that searches found: of all methods, and of a method besides."""
+"""Settings that searches found: those of all methods, and those of each method."""
 WIKIPEDIA = "wikipedia"
-RECIPE = "recipe"  # a key of experiment files that recipes do not have
+RECIPE = "recipe"  # a key that experiment files have in addition to those of recipes
 
 
 def _numbers(values: Any) -> Any:
-    """YAML 1.1 reads 1e-3 as text."""
+    """Convert numbers such as 1e-3, which YAML 1.1 reads as text."""
     if isinstance(values, dict):
         return {key: _numbers(value) for key, value in values.items()}
     if isinstance(values, list):
@@ -43,12 +43,12 @@ def _numbers(values: Any) -> Any:
 
 
 def _seeds(value: Any) -> Any:
-    """A number means seeds from 1 on: 0 is reserved for a search."""
+    """A number n means the seeds 1 to n: 0 is reserved for searches."""
     if isinstance(value, int) and not isinstance(value, bool) and value > 0:
         return tuple(range(1, value + 1))
     if isinstance(value, list | tuple) and value and len(set(map(str, value))) == len(value):
         return value
-    raise ValueError("name a number of seeds, or a list of different ones")
+    raise ValueError("pass a number of seeds, or a list of different ones")
 
 
 def _bare_rows(rows: Any) -> Any:
@@ -84,14 +84,14 @@ class ByBudget(Settings):
     """More settings with --budget paper."""
 
     def settings_with(self, budget: Budget) -> dict[str, Any]:
-        """The settings with a budget; its own win."""
+        """The settings with a budget; those of the budget take precedence."""
         return self.settings | getattr(self, budget)
 
 
 class Row(ByBudget):
     """A method with its settings."""
 
-    # In records it keeps its first name, which earlier versions read.
+    # Records keep its first name, for earlier versions.
     paper_row: str | None = Field(
         None, validation_alias=AliasChoices("paper_row", "beside"), serialization_alias="beside"
     )
@@ -105,7 +105,7 @@ class Row(ByBudget):
 
 
 class Experiment(ByBudget):
-    """What is trained (rows x grid x seeds), on what, how it is evaluated and drawn."""
+    """What is trained (rows x grid x seeds), the text, the evaluations, the tables and the figures."""
 
     title: str
     """Title of the table."""
@@ -126,7 +126,8 @@ class Experiment(ByBudget):
     rows: Annotated[dict[str, Row], BeforeValidator(_bare_rows)]
     """The methods, by the name shown in the table."""
     grid: Annotated[dict[str, list[Any]], BeforeValidator(_numbers)] = {}
-    """A setting and its values: every row runs with each of them. A list in `raw`, say, replaces them."""
+    """A setting and its values: every row runs with each of them. A list under `raw`, for example,
+    replaces them with that budget."""
     table: TableSpec = Field(default_factory=lambda: TableSpec.model_validate({"suite": "sts"}))
     """The columns of the table."""
     cases: int = Field(0, ge=0)
@@ -156,18 +157,18 @@ class Experiment(ByBudget):
             raise ValueError("an experiment needs rows: NAME: {settings: {method: ...}}.")
         check_suites(self.evaluate)
         if len(self.grid) > 1:
-            raise ValueError("a grid has one setting; write the other one into the rows.")
+            raise ValueError("a grid has one setting; put the other one into the rows.")
         for key, values in self.grid.items():
             if not values:
                 raise ValueError(f"grid: {key} has no values.")
             twice = [value for place, value in enumerate(values) if value in values[:place]]
             if twice:
-                raise ValueError(f"grid: {key} has {twice[0]} twice.")
+                raise ValueError(f"grid: {key}: duplicate value {twice[0]}.")
         names = [label for label, _, _ in self.lines()]
         wanted = [("compare", name) for pair in self.pairs() for name in pair]
         for file, figure in self.figures.items():
             if not re.fullmatch(r"[a-z0-9-]+", file):
-                raise ValueError(f"figure {file!r}: a name is made of a-z, 0-9 and -.")
+                raise ValueError(f"figure {file!r}: the name must consist of a-z, 0-9 and -.")
             if figure.kind == "against" and figure.setting not in self.grid:
                 raise ValueError(f"figure {file}: {figure.setting} is not the setting of the grid.")
             wanted += [(f"figure {file}", name) for name in figure.rows if name not in self.rows]
@@ -179,7 +180,7 @@ class Experiment(ByBudget):
         return self
 
     def _check_values(self) -> None:
-        """What is shown and compared must be what the trials are evaluated on."""
+        """Values that are shown or compared must come from the evaluations of the trials."""
         shown = {f"table.columns.{name}": value for name, value in self.table.columns.items()}
         if self.pairs():
             shown["compare_by"] = self.compare_by
@@ -193,10 +194,10 @@ class Experiment(ByBudget):
         if any(
             "seed" in each.settings_with(b) for each in (self, *self.rows.values()) for b in BUDGETS
         ):
-            raise ValueError("a seed among settings: write `seeds`.")
+            raise ValueError("seed is not allowed among settings: use `seeds`.")
 
     def _check_paper(self) -> None:
-        """The rows of the paper that are to be shown must exist."""
+        """The rows of the paper that are shown must exist."""
         known = self.published
         if self.table.published and not known:
             raise ValueError(
@@ -227,7 +228,7 @@ class Experiment(ByBudget):
         }
 
     def paper_row(self, name: str, point: Mapping[str, Any]) -> str | None:
-        """The paper's row of a line: that of the same value of the grid, if the paper has it."""
+        """The paper's row for a line: the one with the same value of the grid, if the paper has it."""
         wanted = self.rows[name].paper_row
         if wanted is None or not point:
             return wanted
@@ -248,13 +249,13 @@ class Experiment(ByBudget):
         ]
 
     def with_budget(self, budget: Budget) -> Experiment:
-        """The experiment with the values of the grid that a budget has of its own."""
+        """The experiment with the budget's own values of the grid."""
         own = dict(getattr(self, budget))
         grid = {key: own.pop(key, values) for key, values in self.grid.items()}
         return self.model_copy(update={"grid": grid, budget: own})
 
     def seeds_of(self, name: str, count: int | None = None) -> tuple[int, ...]:
-        """The seeds of a row, or ``count`` of them from its first on; a row with one seed has nothing random."""
+        """The seeds of a row, or ``count`` seeds from its first one; a row with one seed has no randomness."""
         own = self.rows[name].seeds
         seeds = own or self.seeds
         if count is None or (own and len(own) == 1):
@@ -262,7 +263,7 @@ class Experiment(ByBudget):
         return (*seeds, *range(max(seeds) + 1, max(seeds) + count))[:count]
 
     def changes(self, budget: Budget, name: str, point: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings of a line; those of the row and the grid win."""
+        """The settings of a line; those of the row and the grid take precedence."""
         row = self.rows[name]
         own = self.settings_with(budget) | row.settings_with(budget) | dict(point)
         tuned = TUNED["all"] | TUNED.get(own.get("method", ""), {})
@@ -277,7 +278,7 @@ def experiment_names() -> list[str]:
 
 
 def load_experiment(name_or_file: str) -> Experiment:
-    """Load an experiment of this package by name, or a YAML file, whose corpus may lie beside it."""
+    """Load an experiment of this package by name, or a YAML file, whose corpus may be in the same folder."""
     source = f"experiment {name_or_file}"
     folder = None
     if name_or_file in experiment_names():
@@ -287,7 +288,7 @@ def load_experiment(name_or_file: str) -> Experiment:
         if path.suffix not in {".yaml", ".yml"} and os.sep not in name_or_file:
             raise UserError(
                 f"there is no experiment {name_or_file!r}: choose one of "
-                f"{', '.join(experiment_names())}, or name a .yaml file."
+                f"{', '.join(experiment_names())}, or pass a .yaml file."
             )
         folder = path.parent
         try:
@@ -299,7 +300,7 @@ def load_experiment(name_or_file: str) -> Experiment:
     except yaml.YAMLError as error:
         raise UserError(f"{source} is not YAML: {' '.join(str(error).split())}.") from None
     if not isinstance(values, dict):
-        raise UserError(f"{source} must be keys and values.")
+        raise UserError(f"{source} must consist of keys and values.")
     found = validated(Experiment, values, source, "docs/lab.md explains the keys.")
     if folder is None or found.corpus == WIKIPEDIA or not (folder / found.corpus).exists():
         return found
@@ -307,13 +308,13 @@ def load_experiment(name_or_file: str) -> Experiment:
 
 
 class _EachKeyOnce(yaml.SafeLoader):
-    """Refuses duplicate keys, of which YAML silently takes the last."""
+    """Refuses duplicate keys: YAML would silently take the last one."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         names = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode)]
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None and twice != "<<":
-            raise yaml.YAMLError(f"{twice} stands there twice")
+            raise yaml.YAMLError(f"duplicate key {twice!r}")
         return super().construct_mapping(node, deep)
 
 

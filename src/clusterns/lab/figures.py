@@ -1,4 +1,4 @@
-"""The figures of an experiment, with the spread over seeds shown; repeatable to the byte."""
+"""The figures of an experiment, with the spread over seeds; reproducible byte for byte."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = ("svg", "png")
-# Told apart by people who do not see red and green, too (Okabe and Ito).
+# Distinguishable with color vision deficiency, too (Okabe and Ito).
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
 STYLE = {
     "svg.fonttype": "none", "font.size": 10, "axes.spines.top": False, "axes.spines.right": False,
@@ -35,7 +35,7 @@ def draw(
     folder: Path,
     formats: Sequence[str] = FORMATS,
 ) -> list[Path]:
-    """Draw a figure of an experiment to ``folder/name.svg`` and ``.png``; none if there is nothing to show.
+    """Draw a figure of an experiment to ``folder/name.svg`` and ``.png``, unless there is nothing to show.
 
     Returns:
         The files that were written.
@@ -65,7 +65,7 @@ def draw_differences(
     label: str = "points by which the first is better",
 ) -> list[Path]:
     """Draw paired differences by seed with their intervals, the equivalence margin, and the paper's
-    effect; ``differences`` by the label of their row."""
+    effect. The keys of ``differences`` are the labels of the rows."""
     return _save(name, lambda figure: _differences(figure, differences, label), folder, formats)
 
 
@@ -115,7 +115,8 @@ def _dots_in_rows(
     *,
     beside: bool,
 ) -> Axes:
-    """Each seed a dot, above them their mean with an interval; the paper's values as stars, also in a panel beside."""
+    """A dot for each seed, the mean with its interval above them, and the paper's values as stars, also in a second
+    panel."""
     size = (7.2, 1.4 + 0.5 * len(rows))
     axes, panel = _panels(figure, size, has_paper=beside and bool(paper), sharey=True)
     for place, (name, (seeds, mean, interval)) in enumerate(reversed(list(rows.items()))):
@@ -141,7 +142,7 @@ def _dots_in_rows(
 
 
 def _curves(figure: Figure, spec: FigureSpec, lines: Sequence[Line]) -> bool:
-    """Over the steps: of one value all rows in one panel, of several values a panel for each row."""
+    """Values over the steps: one value for all rows in one panel, or several values in a panel per row."""
     found = [line for line in lines if any(line.curves(value) for value in spec.values)]
     if not found:
         return False
@@ -163,7 +164,7 @@ def _curves(figure: Figure, spec: FigureSpec, lines: Sequence[Line]) -> bool:
 
 
 def _band(axes: Axes, label: str, curves: Sequence[Curve], color: str) -> None:
-    """The mean over seeds and its spread, at the steps that all of them have."""
+    """The mean over seeds and its spread, at the steps that all seeds have."""
     by_step = [dict(curve) for curve in curves]
     steps = sorted(set.intersection(*(set(each) for each in by_step)))
     values = np.array([[each[step] for step in steps] for each in by_step])
@@ -178,9 +179,9 @@ def _band(axes: Axes, label: str, curves: Sequence[Curve], color: str) -> None:
 def _against(
     figure: Figure, spec: FigureSpec, lines: Sequence[Line], paper: Mapping[str, float]
 ) -> bool:
-    """A value against the setting of the grid; rows outside it are a level to compare with."""
+    """A value against the setting of the grid; rows outside the grid are horizontal reference lines."""
     (value,), setting = spec.values, spec.setting
-    # Evenly spaced: values such as 8, 32, 128 are steps of a ladder.
+    # Evenly spaced: values such as 8, 32, 128 grow geometrically.
     points = list(dict.fromkeys(line.point[setting] for line in lines if setting in line.point))
     if not points:
         return False
@@ -211,7 +212,7 @@ def _against(
 
 
 def _geometry(figure: Figure, lines: Sequence[Line]) -> bool:
-    """Alignment and uniformity, colored by the average on STS where that was asked for."""
+    """Alignment and uniformity, colored by the average on STS if the models were evaluated on it."""
     points = []
     for line in lines:
         if line.values("geometry/uniformity") and line.values("geometry/alignment"):
@@ -228,7 +229,7 @@ def _geometry(figure: Figure, lines: Sequence[Line]) -> bool:
 def _dots(
     figure: Figure, spec: FigureSpec, lines: Sequence[Line], paper: Mapping[str, float]
 ) -> bool:
-    """A value of every row. Dots need no zero, bars would."""
+    """A value of every row, as dots: bars would need to start at zero."""
     rows = {}
     for line in lines:
         mean, spread = _mean(line, spec.values[0])
@@ -244,7 +245,7 @@ def _dots(
 def _panels(
     figure: Figure, size: tuple[float, float], *, has_paper: bool, sharey: bool = False
 ) -> tuple[Axes, Axes | None]:
-    """The panel to draw into, and one for the paper's values if there are any, on a scale of its own."""
+    """The panel to draw into, and one with its own scale for the paper's values, if there are any."""
     width, height = size
     figure.set_size_inches(width + 2.2 * has_paper, height)
     if not has_paper:
@@ -255,7 +256,7 @@ def _panels(
 
 
 def _mean(line: Line, name: str) -> tuple[float, float]:
-    """Mean and spread of a value over the seeds; that of a single one is unknown, and not drawn."""
+    """Mean and spread of a value over the seeds; with a single seed, the spread is unknown and not drawn."""
     values = list(line.values(name).values())
     return float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
 
@@ -271,7 +272,7 @@ def _legend(figure: Figure, axes: Sequence[Axes]) -> None:
         handles, labels = one.get_legend_handles_labels()
         found |= dict(zip(labels, handles, strict=True))
     if len(found) > 1:
-        # About 13 letters an inch; a handle and the gap take the room of eight.
+        # About 13 letters fit into an inch; a handle and the gap are as wide as eight.
         room = int(13 * figure.get_figwidth() / (max(map(len, found)) + 8))
         columns = max(1, min(3, room, len(found)))
         figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=columns)

@@ -1,6 +1,6 @@
-"""What a trial is: the settings, the base and the text that decide its numbers, and a name made of them.
+"""The identity of a trial: the settings, base and text that determine its numbers, and the name made from them.
 
-Only settings that differ from frozen defaults take part, under frozen names (historical.yaml). So trials on record
+Only settings that differ from frozen defaults are included, under frozen names (historical.yaml). So recorded trials
 keep their names when a default of the recipe changes, or a key is renamed or added.
 """
 
@@ -28,9 +28,9 @@ from clusterns.training.folder import RESUME_IGNORES
 from clusterns.training.recipe import Recipe
 
 WIKIPEDIA_FILE = Path("wiki") / "enwiki_1m.txt.xz"
-# The text of this project's own records, so that they can be read where it is missing.
+# Digest of the text of this project's records, so that they can be read without the text.
 WIKIPEDIA_DIGEST = "215e7f36e0666a45b18e5daf68ea75c2"
-WORTH_CACHING = 1 << 20  # bytes; a smaller file is read again
+WORTH_CACHING = 1 << 20  # bytes; smaller files are read again
 Identity = dict[str, Any]
 
 
@@ -50,7 +50,7 @@ def identity_of(recipe: Recipe, corpus: str) -> Identity:
 
 
 def recorded_identity(result: Mapping[str, Any]) -> Identity | None:
-    """The identity of a trial on record; None for an early one of which too little was recorded."""
+    """The identity of a recorded trial; None for an early one with too little recorded."""
     if "identity" in result:
         return dict(result["identity"])
     resolved, base = result.get("resolved"), result.get("base")
@@ -61,7 +61,7 @@ def recorded_identity(result: Mapping[str, Any]) -> Identity | None:
 
 
 def trial_name(identity: Identity) -> str:
-    """The name of a trial and of its folder."""
+    """The name of a trial, which is also that of its folder."""
     text, settings = json.dumps(identity, sort_keys=True), identity["settings"]
     seed = settings.get("seed", _historical()["defaults"]["seed"])
     return (
@@ -72,7 +72,7 @@ def trial_name(identity: Identity) -> str:
 def _identity(
     settings: Mapping[str, Any], base: str, corpus: str, revisions: Mapping[str, int]
 ) -> Identity:
-    """A setting without a frozen default always takes part, so its default may change."""
+    """A setting without a frozen default is always included, so its default may change."""
     known = _historical()
     frozen_names = _inverted(RENAMED_KEYS)
     own: dict[str, Any] = {}
@@ -95,7 +95,7 @@ def _inverted(names: Mapping[str, str]) -> dict[str, str]:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it, whether a key is typed as an integer or as a float."""
+    """The value as in JSON, whether a key is typed as an integer or as a float."""
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
@@ -118,7 +118,7 @@ def _part_revisions(names: Sequence[str], settings: Mapping[str, Any]) -> dict[s
 
 
 def superseded(result: Mapping[str, Any]) -> list[str]:
-    """The method and parts of a finished trial whose numbers have changed since: ``part clustering (1, now 2)``."""
+    """The method and parts of a finished trial with a newer revision now: ``part clustering (revision 1, now 2)``."""
     settings = current_names({**result.get("settings", {}), **(result.get("resolved") or {})})
     method, added = str(settings.get("method", "")), settings.get("parts") or []
     if method not in method_names():
@@ -141,18 +141,20 @@ def _base_identity(name: str) -> str:
 
 
 def _digest_of_base(identity: str) -> str:
-    """Of a base whose weights are at hand the digest decides, not the folder's name."""
+    """A local base is identified by the digest of its weights, not by the folder's name."""
     name, _, digest = identity.rpartition(" ")
     is_digest = bool(name) and len(digest) == 16 and set(digest) <= set("0123456789abcdef")
     return digest if is_digest else identity
 
 
 def content_identity(place: str) -> str:
-    """What tells two texts apart: the digest of a file or of all files of a folder, else the name."""
+    """Identifies a text: the digest of a file or of all files of a folder, else the name."""
     if place == WIKIPEDIA:
         return WIKIPEDIA_DIGEST
     path, columns = split_columns(Path(place).expanduser())
-    is_word = Path(place).name == place and not path.suffix  # such as stsb, whatever lies here
+    is_word = (
+        Path(place).name == place and not path.suffix
+    )  # such as stsb, even if a file has this name
     if is_word or not path.exists():
         return place
     try:
@@ -170,7 +172,7 @@ def content_identity(place: str) -> str:
 
 
 def _file_digest(file: Path) -> str:
-    """Of a large file the digest is cached, with the size and the time of the file that it belongs to."""
+    """Digest of a file; cached for large files, keyed by size and mtime."""
     state = file.stat()
     if state.st_size < WORTH_CACHING:
         return _digest(file)
@@ -182,7 +184,7 @@ def _file_digest(file: Path) -> str:
         if known["state"] == now:
             return str(known["digest"])
     found = _digest(file)
-    with suppress(OSError, UserError):  # a cache that cannot be written is no reason to stop
+    with suppress(OSError, UserError):  # an unwritable cache is not an error
         write_json(cached, {"state": now, "digest": found})
     return found
 

@@ -1,6 +1,6 @@
-"""Runs programs at most so many at a time: each thread waits for one blocking ``run``.
+"""Run programs with bounded concurrency: each thread waits for one blocking ``run``.
 
-What is killed is retried, what fails is reported and does not stop the others.
+Killed programs are retried. Failures are reported and do not stop the rest.
 """
 
 from __future__ import annotations
@@ -17,30 +17,33 @@ from typing import Protocol
 from clusterns.console import bar, duration, log
 from clusterns.lab.program import Program, reason
 
-LOST = -1  # the exit code of a program whose worker or machine is gone
-STOPPED = (130, 143)  # of one that was asked to stop, such as by a scheduler that needs the place
+LOST = -1  # exit code of a program whose worker or machine is gone
+STOPPED = (
+    130,
+    143,
+)  # exit codes of a program that was asked to stop, for example preempted by a scheduler
 TRIES = 3
-INTERVAL = 0.5  # seconds between two looks at trials that another process has
+INTERVAL = 0.5  # seconds between checks of trials that another process runs
 
 
 class Launcher(Protocol):
     """Where programs run."""
 
     def run(self, program: Program) -> int:
-        """Run a program and return its exit code; below 0 if it was killed or lost. Threads share it."""
+        """Run a program and return its exit code, negative if it was killed or lost. Must be thread-safe."""
 
     def close(self) -> None:
-        """Ask what still runs to save itself, wait until it ends, and free what was taken."""
+        """Ask running programs to save themselves, wait for them, and release all resources."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A program, and how to see that it did its work."""
+    """A program, and how to check that it has done its work."""
 
     name: str
     program: Program
     is_done: Callable[[], bool] | None = None
-    """None: if it ends with exit code 0."""
+    """None: done if it ends with exit code 0."""
     is_free: Callable[[], bool] = lambda: True
     """False while another process works on it."""
     summary: Callable[[], str] = lambda: "done"
@@ -58,7 +61,7 @@ def launch(
     """Run all tasks, at most ``workers`` at a time.
 
     Returns:
-        Why each task that failed did, by name.
+        The reason of each failure, by the name of the task.
     """
     waiting, lock, stopped = deque(tasks), Lock(), Event()
     failed: dict[str, str] = {}
@@ -81,15 +84,15 @@ def launch(
     ):
         try:
             for done in as_completed([pool.submit(work) for _ in tasks]):
-                task, trouble = done.result()  # type: ignore[misc]  # None only once stopped
+                task, error = done.result()  # type: ignore[misc]  # None only once stopped
                 ended += 1
-                if trouble is not None:
-                    failed[task.name] = trouble
+                if error is not None:
+                    failed[task.name] = error
                 left = (time.time() - begun) / ended * (len(tasks) - ended)
                 shown.update()
-                words = f"failed: {trouble}" if trouble else task.summary()
+                outcome = f"failed: {error}" if error else task.summary()
                 more = f"  (about {duration(left)} left)" if left else ""
-                log(f"{ended} of {len(tasks)}  {task.name}: {words}{more}")
+                log(f"{ended} of {len(tasks)}  {task.name}: {outcome}{more}")
         except BaseException:
             stopped.set()
             launcher.close()
@@ -98,7 +101,7 @@ def launch(
 
 
 def _attempt(task: Task, launcher: Launcher, stopped: Event) -> str | None:
-    """Run a task until it is done, fails, or was killed too often; returns why it failed."""
+    """Run a task until it is done, fails, or was killed too often; return the reason of a failure."""
     for attempt in range(1, TRIES + 1):
         if task.is_done is not None and task.is_done():  # another process did it in the meantime
             return None

@@ -27,14 +27,14 @@ from clusterns.lab.program import (
     run_program,
 )
 
-PATIENCE = 60.0  # seconds for programs to save themselves
-INTERVAL = 0.5  # seconds between two looks at a job of Slurm
-# What programs import; a server imports it once.
+SAVE_TIMEOUT = 60.0  # seconds for programs to save themselves
+INTERVAL = 0.5  # seconds between checks of a Slurm job
+# What programs import; the fork server imports it once.
 LIBRARIES = [
     "sentence_transformers", "datasets", "sklearn.linear_model", "scipy.stats",
     "clusterns.training.run", "clusterns.evaluation.runner", "clusterns.vectors.encode",
 ]  # fmt: skip
-# What a job asks for unless the user says otherwise.
+# Default parameters of a job.
 JOB = {"timeout_min": 24 * 60, "cpus_per_task": 1, "name": "clusterns"}
 
 
@@ -45,7 +45,7 @@ def make_launcher(
 
     Args:
         on: its name.
-        folder: for submitit's files; every node must see it.
+        folder: for submitit's files; every node must have access to it.
         gpus: GPUs for each program (ray, slurm).
         slurm: parameters of a job, as submitit takes them: ``slurm_partition``, ``timeout_min``, ...
     """
@@ -70,7 +70,7 @@ class OnThisMachine:
         self._running: set[BaseProcess] = set()
 
     def run(self, program: Program) -> int:
-        """Start a process and wait for it; below 0: the signal that killed it."""
+        """Start a process and wait for it; a negative result is the signal that killed it."""
         process = self._context.Process(target=run_forked, args=(program,))
         with self._lock, _fresh_start():
             self._context.set_forkserver_preload(LIBRARIES)
@@ -81,10 +81,10 @@ class OnThisMachine:
         return LOST if process.exitcode is None else process.exitcode
 
     def close(self) -> None:
-        """Ask all processes to save what they have; after a while they are killed."""
+        """Ask all processes to save their state; kill those that have not ended after a timeout."""
         for each in tuple(self._running):
             each.terminate()
-        until = time.monotonic() + PATIENCE
+        until = time.monotonic() + SAVE_TIMEOUT
         while self._running and time.monotonic() < until:
             time.sleep(0.05)
         for each in tuple(self._running):
@@ -93,7 +93,7 @@ class OnThisMachine:
 
 @contextmanager
 def _fresh_start() -> Iterator[None]:
-    """What a new process takes over from this one: one thread, and no script of the user's to run again."""
+    """Start processes with one thread each, and without running the user's script again."""
     environment, main = dict(os.environ), sys.modules["__main__"]
     os.environ.update(ONE_THREAD)
     sys.modules["__main__"] = ModuleType("__main__")
@@ -120,9 +120,9 @@ class OnRay:
         if self._is_ours:
             ray.init(include_dashboard=False, log_to_driver=False, logging_level="ERROR")
         available = int(ray.cluster_resources().get("GPU", 0))
-        if available < gpus:  # no error: a cluster may grow on demand
+        if available < gpus:  # not an error: a cluster may grow on demand
             log(f"--gpus {gpus}: Ray has {available} now; programs wait until it has more.")
-        # One process a program: what one leaves in memory must not reach the next.
+        # A new process for each program, so that no state in memory reaches the next one.
         self._run = ray.remote(
             max_calls=1, max_retries=0, num_cpus=1, num_gpus=gpus,
             runtime_env={"env_vars": dict(ONE_THREAD)},
@@ -143,7 +143,7 @@ class OnRay:
             self._running.discard(reference)
 
     def close(self) -> None:
-        """Ask all programs to save what they have; leave the cluster unless it was joined before."""
+        """Ask all programs to save their state; leave the cluster unless it was joined before."""
         import ray
 
         running = list(self._running)
@@ -151,7 +151,7 @@ class OnRay:
             with suppress(ray.exceptions.RayError):
                 ray.cancel(each)
         if running:
-            ray.wait(running, num_returns=len(running), timeout=PATIENCE)
+            ray.wait(running, num_returns=len(running), timeout=SAVE_TIMEOUT)
         if self._is_ours:
             ray.shutdown()
 
@@ -173,11 +173,11 @@ class OnSlurm:
             self._executor.update_parameters(**{**JOB, "gpus_per_node": gpus, **(parameters or {})})
         except (RuntimeError, NameError, TypeError, ValueError) as error:
             raise UserError(f"--on slurm: {' '.join(str(error).split())}") from error
-        self._lock = Lock()  # submitit does not know of threads
+        self._lock = Lock()  # submitit does not support threads
         self._running: set[Any] = set()
 
     def run(self, program: Program) -> int:
-        """Submit a job and wait for it; below 0 if it was killed or ran out of time."""
+        """Submit a job and wait for it; the result is negative if it was killed or ran out of time."""
         with self._lock:
             job = self._executor.submit(run_job, program, named_variables())
         self._running.add(job)
@@ -185,7 +185,7 @@ class OnSlurm:
             while not self._is_done(job):
                 time.sleep(INTERVAL)
             with self._lock:
-                # A program catches its own errors: after one of submitit's, the job is gone.
+                # A program catches its own errors, so an error of submitit means that the job is gone.
                 return LOST if job.exception() is not None else int(job.result())
         finally:
             self._running.discard(job)
@@ -204,8 +204,8 @@ def run_job(program: Program, variables: Mapping[str, str]) -> int:
     """Run a program inside a job of Slurm.
 
     Slurm announces the end of a job's time, and preemption, by SIGUSR2. Submitit would raise an
-    error in the middle of the program, or requeue the job beside the retry of ours. Here the
-    program is asked to stop, as by anyone else: training saves itself, and the launcher retries it.
+    error in the middle of the program, or requeue the job in addition to our retry. Here the
+    program is asked to stop, as by SIGTERM: training saves its state, and the launcher retries it.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(STOPPED[-1]))
     signal.signal(signal.SIGUSR2, lambda *_: signal.raise_signal(signal.SIGTERM))

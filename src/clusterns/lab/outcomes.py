@@ -19,9 +19,9 @@ from clusterns.record import current_metric
 from clusterns.training.folder import read_metrics
 
 Curve = list[tuple[int, float]]
-# Keys of metrics.jsonl that are no curves worth keeping.
+# Keys of metrics.jsonl that are not kept as curves.
 NO_CURVE = {"step", "epoch", "learning_rate", "event", "eval_runtime"}
-LEAST_SHARE = 0.01  # of the denominator, below which negatives count as inactive
+MIN_SHARE = 0.01  # of the denominator, below which negatives count as inactive
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,13 @@ class Outcome:
     curves: Mapping[str, Curve]
     """(step, value) by the key of metrics.jsonl; scores x100."""
     predictions: Path | None = None
-    """Where its predictions per example are: its run folder, or a file of results. None: missing."""
+    """Location of its predictions per example: its run folder, or a file of results. None: missing."""
 
     @property
     def values(self) -> Mapping[str, float]:
-        """Numbers by name, such as ``sts/Avg.``; in an early record the last step's score is that of the curve."""
+        """Numbers by name, such as ``sts/Avg.``; in an early record, the last step's score comes from the curve."""
         values: dict[str, float] = self.result["values"]
-        if (
-            self.result.get("run", {}).get("steps") == 0
-        ):  # its only score is that of what it started from
+        if self.result.get("run", {}).get("steps") == 0:  # its only score is that of the base
             return {name: value for name, value in values.items() if name != DEV_LAST}
         curve = self.curves.get(current_metric(f"eval_{self.result.get('metric')}"))
         return {DEV_LAST: curve[-1][1], **values} if curve else values
@@ -56,18 +54,18 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Line:
-    """A line of the table: one setting, all seeds of it."""
+    """A line of the table: all seeds of one setting."""
 
     label: str
     row: str
-    """The row of the experiment; a grid makes several lines of one row."""
+    """The row of the experiment; with a grid, a row has several lines."""
     point: Mapping[str, Any] = field(default_factory=dict)
     """The value of the grid."""
     paper_row: str | None = None
     """The paper's row to compare it with."""
     outcomes: Sequence[Outcome] = ()
     missing: Mapping[int, str] = field(default_factory=dict)
-    """Why there is no result, by seed."""
+    """The reason why there is no result, by seed."""
 
     @property
     def is_base(self) -> bool:
@@ -75,7 +73,7 @@ class Line:
         return bool(self.outcomes) and all(one.is_base for one in self.outcomes)
 
     def values(self, name: str) -> dict[int, float]:
-        """A value by seed, where there is one."""
+        """A value by seed, for the seeds that have it."""
         return {one.seed: one.values[name] for one in self.outcomes if name in one.values}
 
     def at(self, name: str, step: int) -> list[float]:
@@ -83,7 +81,7 @@ class Line:
         return [value for curve in self.curves(name) for at, value in curve if at == step]
 
     def curves(self, name: str) -> list[Curve]:
-        """A curve of every seed that has it."""
+        """The curve of each seed that has it."""
         name = current_metric(name)
         return [one.curves[name] for one in self.outcomes if one.curves.get(name)]
 
@@ -123,7 +121,7 @@ def _why(trial: Trial) -> str:
 
 
 def read_curves(metrics: Path) -> dict[str, Curve]:
-    """The curves in a metrics.jsonl; none where there is no such file."""
+    """The curves in a metrics.jsonl; empty without the file."""
     curves: dict[str, Curve] = {}
     for line in read_metrics(metrics):
         for key, value in line.items():
@@ -140,13 +138,13 @@ def current_names(curves: Mapping[str, Curve]) -> dict[str, Curve]:
 
 
 def selected_earlier(one: Outcome) -> bool:
-    """Whether the model is not that of the last step, but of an earlier one or the base."""
+    """Whether the model is from an earlier step than the last one, or is the base."""
     run = one.result.get("run", {})
     return bool(run.get("steps")) and run.get("best_step", run["steps"]) != run["steps"]
 
 
 def remarks(one: Outcome) -> list[str]:
-    """What a reader must know of a trial: an old revision, a part that did nothing, the base's scores."""
+    """Remarks on a trial: an old revision, a part without effect, scores of the base."""
     run, settings = one.result.get("run", {}), one.result.get("settings", {})
     found = [f"superseded {each}" for each in superseded(one.result)]
     if one.is_base:
@@ -164,6 +162,6 @@ def remarks(one: Outcome) -> list[str]:
     if guided and not any(guided):
         found.append("the guide called no pair a false negative")
     shares = [value for _, value in one.curves.get("hard_negative_share", [])]
-    if shares and (share := sum(shares) / len(shares)) < LEAST_SHARE:
+    if shares and (share := sum(shares) / len(shares)) < MIN_SHARE:
         found.append(f"centroids made up {100 * share:.2g} % of the denominator")
     return found

@@ -1,4 +1,4 @@
-"""One command of this program, run in a process of its own."""
+"""One command of this program, run in its own process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# Two programs of one thread each are faster than one with two threads, and the number of threads decides the last
+# Two programs of one thread each are faster than one with two threads, and the number of threads affects the last
 # digits of a sum: with one, the numbers are the same everywhere.
 ONE_THREAD = {
     "OMP_NUM_THREADS": "1",
@@ -22,7 +22,7 @@ ONE_THREAD = {
     "RAYON_NUM_THREADS": "1",
     "TOKENIZERS_PARALLELISM": "false",
 }
-# All that travels to another machine. Tokens do not: they come from the worker's own environment.
+# The variables that are sent to other machines. Tokens are not: they come from the worker's own environment.
 SENT = (
     "CLUSTERNS_CACHE", "CLUSTERNS_DATA", "HF_HOME", "HF_HUB_CACHE", "HF_DATASETS_CACHE", "HF_ENDPOINT",
     "HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "TRANSFORMERS_OFFLINE", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT",
@@ -32,13 +32,13 @@ TRACEBACK = "Traceback (most recent call last)"
 
 
 def named_variables() -> dict[str, str]:
-    """The environment variables that travel to Ray and Slurm: cache, endpoint, offline mode, threads."""
+    """The environment variables that are sent to Ray and Slurm: cache, endpoint, offline mode, threads."""
     return {name: os.environ[name] for name in SENT if name in os.environ}
 
 
 @dataclass(frozen=True)
 class Program:
-    """A command to run, and where its output goes."""
+    """A command to run, and the destination of its output."""
 
     arguments: tuple[str, ...]
     """Arguments of ``clusterns``."""
@@ -63,14 +63,14 @@ def run_program(program: Program, variables: Mapping[str, str] | None = None) ->
             runpy.run_module("clusterns", run_name="__main__")
         except SystemExit as end:
             return end.code if isinstance(end.code, int) else int(end.code is not None)
-        except BaseException:  # as Python itself would do
+        except BaseException:  # as Python itself does
             traceback.print_exc()
             return 1
     return 0
 
 
 def reason(log: Path) -> str:
-    """Why a program failed: the last line of its output."""
+    """The reason why a program failed: the last line of its output."""
     try:
         lines = _lines(log)
     except OSError:
@@ -79,7 +79,7 @@ def reason(log: Path) -> str:
 
 
 def error_in(log: Path) -> str | None:
-    """The error that a program ended with; None if it printed none and may be running or killed."""
+    """The error that a program ended with; None if it printed none (it may be running, or was killed)."""
     lines = _lines(log)
     failed = bool(lines) and (
         lines[-1].startswith(ERROR) or any(line.startswith(TRACEBACK) for line in lines)
@@ -93,8 +93,8 @@ def _lines(log: Path) -> list[str]:
 
 
 def run_forked(program: Program) -> None:
-    """Run it in a process that :mod:`multiprocessing` has just made, which ends with its parent."""
-    # Ctrl-C is for the launcher, which asks the programs to stop.
+    """Run it in a new process of :mod:`multiprocessing`, which ends with its parent."""
+    # The launcher handles Ctrl-C: it asks the programs to stop.
     if hasattr(os, "setsid"):
         os.setsid()
     threading.Thread(target=_end_with_the_parent, daemon=True).start()

@@ -4,7 +4,7 @@
     results/lab/answers/simcse-1-0f3a.npz   predictions of a trial's model, per example
     results/lab/searches/*.json             what `clusterns lab search` tried
 
-Tables, comparisons and figures of a record are those of its trials, and a lab goes on from it
+A record is enough to make the tables, comparisons and figures of its trials, and to continue a lab
 (:mod:`clusterns.lab.restore`).
 """
 
@@ -31,7 +31,7 @@ from clusterns.settings import validated
 SEARCHES = "searches"
 TRIAL_NAME = re.compile(r"\w[\w.-]*-\d+-[0-9a-f]{10}")
 FOLDERS = re.compile(r"(?<![^\s'\"(=])/(?:[^/\s'\"]+/)+")
-# Names that people chose are no paths, whatever they look like; such as names of rows.
+# Names that people chose, such as those of rows, are not paths, even if they look like one.
 NAMES = {
     "title", "about", "label", "line", "row", "rows", "first", "second", "beside", "compare", "name",
 }  # fmt: skip
@@ -52,7 +52,7 @@ class Record:
         return [one.result for line in self.lines for one in line.outcomes]
 
     def write(self, folder: Path) -> Path:
-        """Write it to ``folder/NAME.jsonl``, after the predictions, so that it never stands without them."""
+        """Write it to ``folder/NAME.jsonl``, after the predictions, so that it never exists without them."""
         for line in self.lines:
             for one in line.outcomes:
                 _write_predictions(one, folder)
@@ -85,7 +85,7 @@ class Record:
         """Read what ``write`` wrote."""
         try:
             head, *trials = [json.loads(text) for text in path.read_text("utf-8").splitlines()]
-            # Early records do not count their trials.
+            # Early records lack the number of trials.
             if len(trials) != head.get("cells", len(trials)):
                 raise ValueError(f"it has {len(trials)} of {head['cells']} trials")
             outcomes = defaultdict(list)
@@ -95,7 +95,7 @@ class Record:
             lines = [_line(line, outcomes.pop(line["label"], [])) for line in head["lines"]]
             if outcomes:
                 raise ValueError(f"it has trials without a line: {', '.join(sorted(outcomes))}")
-            # Some records have lists of pairs here, and their families by name there.
+            # Some records have the pairs in a list, and their families separately.
             families = {one["name"]: one["compare"] for one in head.get("families", ())}
             values = head["experiment"] | ({"compare": families} if families else {})
             experiment = validated(Experiment, values, f"experiment of {path}")
@@ -113,7 +113,7 @@ def _line(head: Mapping[str, Any], outcomes: Sequence[Outcome]) -> Line:
 
 
 def keep_record(record: Record, folder: Path) -> Path:
-    """Write a record, unless the one that is there has trials that it lacks."""
+    """Write a record, unless it would replace one with more trials."""
     path = folder / f"{record.name}.jsonl"
     if path.is_file():
         now = {line.label: len(line.outcomes) for line in record.lines}
@@ -138,7 +138,7 @@ def keep_searches(lab: Path, folder: Path) -> list[Path]:
 
 
 def recorded_name(result: Mapping[str, Any]) -> str:
-    """The name of a trial: as recorded, or made from what an early record holds."""
+    """The name of a trial: as recorded, or derived from the contents of an early record."""
     name = result.get("name")
     if name is None:
         identity = recorded_identity(result)
@@ -154,7 +154,7 @@ def early_name(result: Mapping[str, Any]) -> str:
 
 
 def predictions_file(folder: Path, result: Mapping[str, Any]) -> Path:
-    """Where a folder of records has the predictions of a trial; those of an early one keep its early name."""
+    """The file with the predictions of a trial in a folder of records; an early one keeps its early name."""
     name = recorded_name(result) if "name" in result else early_name(result)
     return folder / "answers" / f"{name}.npz"
 
@@ -166,12 +166,12 @@ def _write_predictions(one: Outcome, folder: Path) -> None:
     own = {key: rows for key, rows in found.items() if key.split("/")[0] in one.result["suites"]}
     if own:
         file = predictions_file(folder, one.result)
-        # Another record may have the same trial with the predictions of other suites.
+        # Another record may have the same trial with predictions for other suites.
         write_predictions(file, {**read_predictions(file), **own})
 
 
 def without_folders(value: Any) -> Any:
-    """Absolute paths without their folders, in sentences too."""
+    """Remove the folders of absolute paths, also within sentences."""
     if isinstance(value, dict):
         return {
             key: each

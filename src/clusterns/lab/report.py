@@ -1,4 +1,4 @@
-"""A page of results from records: a template of Jinja says all words, the records all numbers."""
+"""A page of results from records: a Jinja template contains the words, the records the numbers."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from clusterns.lab.records import SEARCHES, Record, recorded_name
 from clusterns.lab.tables import difference_cells, differences_table, scores_table
 
 TEMPLATE, OWN_TEMPLATE = "report.md.jinja", "page.md.jinja"
-# Bases inside this package, now and earlier, by the digest of their weights.
+# Bases of this package, now and earlier, by the digest of their weights.
 BASES = {"b153196ae02ef996": "minibert-raw", "2050d5de157c3209": "minibert"}
 
 
 class Section:
-    """An experiment as the template sees it: words of the file, tables as Markdown."""
+    """An experiment for the template: the words of its file, and tables as Markdown."""
 
     def __init__(self, record: Record, figures: Path) -> None:
         self.name, self.budget, self.lines = record.name, record.budget, record.lines
         self.experiment, self.results = record.experiment, record.results
         self._figures = figures
-        # The base of word vectors is only what they are compared with before.
+        # For word vectors, the base is only the model that they are compared with.
         encoders = [one for one in self.results if one["settings"].get("method") != "glove"]
         self.bases = _joined(base_name(one.get("base")) for one in encoders) or "none"
         self.corpora = _joined(one["corpus"] for one in self.results)
@@ -48,12 +48,12 @@ class Section:
 
     @cached_property
     def differences(self) -> list[Difference]:
-        """The differences that the experiment names."""
+        """The differences between the pairs of `compare`."""
         return find_differences(self.experiment, self.lines)
 
     @property
     def differences_table(self) -> str:
-        """The differences with their verdicts; empty if the experiment names none."""
+        """The differences with their verdicts; empty without `compare`."""
         if not self.experiment.pairs():
             return ""
         return differences_table(self.experiment, self.differences).markdown()
@@ -66,10 +66,9 @@ class Section:
 
 
 def write_report(records: Path, output: Path) -> Path:
-    """Write the page of a folder of records, and its figures into a folder beside it.
+    """Write the page of a folder of records, and its figures into a folder next to it.
 
-    A ``page.md.jinja`` among the records is used in place of the package's ``report.md.jinja``, which
-    it may extend.
+    A ``page.md.jinja`` among the records replaces the package's ``report.md.jinja``, which it may extend.
     """
     order = experiment_names()
     found = [Record.read(path) for path in sorted(records.glob("*.jsonl"))]
@@ -110,14 +109,14 @@ def write_report(records: Path, output: Path) -> Path:
 
 
 def base_name(identity: str | None) -> str:
-    """A base as readers know it; that of the earliest records, which do not say, was minibert-raw."""
+    """The displayed name of a base; the earliest records lack it, and used minibert-raw."""
     if not identity:
         return BASES["b153196ae02ef996"]
     return BASES.get(identity.rpartition(" ")[2], identity)
 
 
 def _on_the_same_trials(sections: Sequence[Section]) -> list[list[str]]:
-    """Groups of comparisons that stand on the very same trials."""
+    """Groups of comparisons that are based on exactly the same trials."""
     named: dict[object, list[str]] = defaultdict(list)
     for section in sections:
         trials = {
@@ -133,7 +132,7 @@ def _on_the_same_trials(sections: Sequence[Section]) -> list[list[str]]:
 
 
 def _search(record: Mapping[str, Any]) -> dict[str, Any]:
-    """What a search found; ``first`` is the score of its first settings, None if they failed."""
+    """The outcome of a search; ``first`` is the score of its first settings, None if they failed."""
     scored = {one["number"]: one for one in record["trials"] if one["value"] is not None}
     first = record["trials"][0]["settings"]
     base = base_name(record.get("base"))

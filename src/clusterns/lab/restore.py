@@ -1,6 +1,6 @@
-"""A lab that goes on from records: their trials are put back as if they had run here.
+"""Continue a lab from records: their trials are restored as if they had run here.
 
-A trial's name stands for everything that decides its numbers, except for versions, which are recorded.
+A trial's name identifies everything that determines its numbers, except for versions, which are recorded.
 So you can compare your rows with those that somebody else has run.
 """
 
@@ -25,8 +25,8 @@ from clusterns.locks import locked
 
 @dataclass(frozen=True)
 class Restored:
-    """How many trials were put into the lab, were there already, and lack predictions per example; and those
-    of an earlier revision of their method or of a part."""
+    """The numbers of trials that were restored, that existed already, and that lack predictions per example; and
+    the trials of an earlier revision of their method or of a part."""
 
     trials: int
     there: int
@@ -35,7 +35,7 @@ class Restored:
 
 
 class _Whole(BaseModel):
-    """What a lab reads of a trial."""
+    """The data of a trial that a lab reads."""
 
     suites: dict[str, SuiteResult]
     values: dict[str, float]
@@ -50,7 +50,7 @@ class _Whole(BaseModel):
 
 @dataclass(frozen=True)
 class _Recorded:
-    """A trial of a record; of two records that have it, the one with more is better."""
+    """A trial of a record; if two records have it, the one with more data is preferred."""
 
     name: str
     result: Mapping[str, Any]
@@ -76,7 +76,7 @@ class _Recorded:
 
 
 def restore(records: Sequence[Path], lab: Path) -> Restored:
-    """Put the trials of records (files, or folders of them) into ``lab``; trials that ran there are left alone.
+    """Restore the trials of records (files, or folders of them) into ``lab``; trials that ran there are unchanged.
 
     All records are read and checked before anything is written.
     """
@@ -104,12 +104,12 @@ def _files(records: Sequence[Path]) -> Iterator[Path]:
     for path in records:
         files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
         if not files:
-            raise UserError(f"{path} holds no records of experiments (.jsonl).")
+            raise UserError(f"{path} does not contain records of experiments (.jsonl).")
         yield from files
 
 
 def _trials(path: Path) -> Iterator[_Recorded]:
-    """The trials of a record, each with all that a lab reads of it."""
+    """The trials of a record, each with the data that a lab reads."""
     for line in Record.read(path).lines:
         for one in line.outcomes:
             try:
@@ -120,7 +120,7 @@ def _trials(path: Path) -> Iterator[_Recorded]:
                     first = error.errors()[0]
                     why = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
                 raise UserError(
-                    f"{path}: the trial of {line.label}, seed {one.seed}, is not whole: {why}."
+                    f"{path}: the trial of {line.label}, seed {one.seed}, is incomplete: {why}."
                 ) from error
 
 
@@ -132,7 +132,7 @@ def _recorded(one: Outcome, folder: Path) -> _Recorded:
 
 
 def _is_new(one: _Recorded, folder: Path) -> bool:
-    """Whether the lab has nothing of it, or less from an earlier record."""
+    """Whether the lab lacks it, or has less data of it from an earlier record."""
     if not (folder / "result.json").is_file():
         return True
     there = read_json(folder / "result.json")

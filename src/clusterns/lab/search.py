@@ -1,7 +1,7 @@
-"""A search for the best settings of a method, within as many trials as every other method gets.
+"""A search for the best settings of a method, with the same number of trials for every method.
 
-The study of Optuna lives in memory; before each trial it is filled with the recorded ones. So the
-record is all that there is on disk, and several processes may share a search.
+The Optuna study is kept in memory and is filled with the recorded trials before each new one. So the
+record is the only state on disk, and several processes may share a search.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from clusterns.record import make_record
 from clusterns.settings import Settings
 from clusterns.training.recipe import Recipe
 
-SEED = 0  # no table uses it
+SEED = 0  # not used in any table
 VALUE = "dev"
 RECORD = "record.json"
-PATIENCE = 120.0  # seconds that other processes take, at most, to write the record
+WRITE_TIMEOUT = 120.0  # seconds to wait while another process writes the record
 
 
 class Range(Settings):
@@ -43,7 +43,7 @@ Space = Mapping[str, Range | list[Any]]
 
 
 def space_of(recipe: Recipe, only: Sequence[str] = ()) -> Space:
-    """The search space of a recipe's method (``only`` some of its settings), extended to the recipe's own values."""
+    """The search space of a recipe's method (of all settings or ``only`` some), extended to the recipe's own values."""
     if not get_method(recipe.method).trains:
         raise UserError(f"{recipe.method} is not trained: there is nothing to search.")
     known = yaml.safe_load((files("clusterns.lab") / "search_space.yaml").read_text("utf-8"))
@@ -68,12 +68,12 @@ class Search:
     """A search in a folder.
 
     Args:
-        folder: of the record.
-        space: what to choose from.
+        folder: folder of the record.
+        space: the search space.
         first: values of the first trial: the recipe's own.
-        make_trial: the trial of some values.
-        run_trial: runs it, and returns why it failed.
-        about: what else the record says.
+        make_trial: makes the trial for some values.
+        run_trial: runs a trial, and returns the reason of a failure.
+        about: further facts for the record.
     """
 
     folder: Path
@@ -84,7 +84,7 @@ class Search:
     about: Mapping[str, Any]
 
     def run(self, trials: int) -> dict[str, Any]:
-        """Run trials until all processes together have run so many; returns the record."""
+        """Run trials until all processes together have run ``trials``; return the record."""
         while True:
             with self._open() as known:
                 chosen = self._next(known, trials)
@@ -99,11 +99,11 @@ class Search:
     def _next(
         self, known: list[dict[str, Any]], trials: int
     ) -> tuple[dict[str, Any], FileLock] | None:
-        """A trial to run, with its lock: one that a killed process left, or a new one."""
+        """A trial to run, with its lock: an unfinished one of a killed process, or a new one."""
         unfinished = [one for one in known if not _is_finished(one)]
         for one in unfinished:
             lock = self._lock(f".trial-{one['number']}.lock")
-            with suppress(Timeout):  # a living process has it
+            with suppress(Timeout):  # another process is running it
                 lock.acquire()
                 return one, lock
         if len(known) >= trials:
@@ -121,7 +121,7 @@ class Search:
     def _ask(self, known: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """New values from a sampler that knows all scores.
 
-        Its seed is the number of trials: a search that goes on draws what an uninterrupted one would.
+        Its seed is the number of trials: a resumed search draws the same values as an uninterrupted one.
         """
         import optuna
         from optuna.distributions import CategoricalDistribution, FloatDistribution
@@ -155,7 +155,7 @@ class Search:
             trial = self.make_trial(values)
             reason = None if trial.is_done else self.run_trial(trial)
             result = trial.result
-        except UserError as error:  # values that do not go together
+        except UserError as error:  # incompatible values
             reason, result = str(error), None
         if reason is None and result is not None:
             changed = {"value": result["values"][VALUE]}
@@ -168,9 +168,9 @@ class Search:
 
     @contextmanager
     def _open(self) -> Iterator[list[dict[str, Any]]]:
-        """The recorded trials, for this process alone; changes to them are recorded."""
+        """The recorded trials, locked for this process; changes to them are written back."""
         file = self.folder / RECORD
-        with self._lock(".record.lock", PATIENCE):
+        with self._lock(".record.lock", WRITE_TIMEOUT):
             known = read_json(file)["trials"] if file.is_file() else []
             yield known
             if known:
@@ -193,12 +193,12 @@ class Search:
     def _lock(self, name: str, timeout: float = 0) -> FileLock:
         with wrap_os_errors(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-        # No soft lock, which a killed process keeps.
+        # Not a soft lock, which would remain after a killed process.
         return FileLock(
             self.folder / name, timeout=timeout, thread_local=False, fallback_to_soft=False
         )
 
 
 def _is_finished(one: Mapping[str, Any]) -> bool:
-    """Scored, or failed for a reason of its own."""
+    """Whether it has a score, or failed for a reason of its own."""
     return one["value"] is not None or one["reason"] is not None

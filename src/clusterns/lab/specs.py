@@ -1,4 +1,4 @@
-"""What a table or a figure of an experiment may show: checked before anything is trained."""
+"""Contents of the tables and figures of an experiment, checked before anything is trained."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DEV_LAST = "dev_last"
 OF_TRAINING = ("dev", DEV_LAST, "base", "best_step", "clustering_started_at")
 GEOMETRY = ("alignment", "uniformity")
 DIAGNOSTICS = ("_similarity", "negative_rate", "hard_negative_share", "judged_false_negatives")
-"""Endings of the keys of metrics.jsonl whose last values are kept."""
+"""Suffixes of the keys of metrics.jsonl whose last values are kept."""
 
 
 class TableSpec(Settings):
@@ -28,7 +28,7 @@ class TableSpec(Settings):
     columns: dict[str, str] = {}
     """Or: column names, each with its value, such as `sts/Avg.`, `dev` or `last/hard_negative_similarity`."""
     published: str | None = None
-    """The paper's table that the rows named by `paper_row` are in. Default: that of the suite."""
+    """The paper's table that contains the rows of `paper_row`. Default: that of the suite."""
     digits: int = Field(2, ge=0, le=6)
     """Decimals."""
 
@@ -45,9 +45,9 @@ class FigureSpec(Settings):
     """A figure of an experiment."""
 
     kind: Literal["curves", "against", "geometry", "dots"]
-    """curves over the steps, a value against a setting, alignment and uniformity, or a value as dots."""
+    """Curves over the steps, a value against a setting, alignment and uniformity, or a value as dots."""
     values: list[str] = []
-    """What is drawn: keys of metrics.jsonl for curves, else one value, such as `sts/Avg.`."""
+    """Values to draw: keys of metrics.jsonl for curves, else one value, such as `sts/Avg.`."""
     rows: list[str] = []
     """Rows to draw. Default: all."""
     setting: str = ""
@@ -90,7 +90,9 @@ def check_value(where: str, value: str, suites: Sequence[str]) -> None:
     if suite not in suites:
         raise ValueError(f"{where}: {value} needs {suite} in evaluate.")
     known = names_of(suite)
-    if name.split(" (")[0] not in known:  # a part of a set, or one from the Hub, says so behind it
+    if (
+        name.split(" (")[0] not in known
+    ):  # the name of a sample, or of a set from the Hub, has a suffix in brackets
         raise ValueError(f"{where}: {suite} has no {name!r}: choose from {', '.join(known)}.")
 
 

@@ -21,10 +21,10 @@ Cell = float | str | None
 
 
 def scores_table(experiment: Experiment, lines: Sequence[Line]) -> Table:
-    """A row for every line, with the paper's row below it where one is named."""
+    """A row for every line, followed by the paper's row if `paper_row` is set."""
     columns = columns_of(experiment, lines)
     suites = [value.split("/")[0] for value in columns.values()]
-    # A diagnostic has no best, and means over different seeds are not to be compared.
+    # Diagnostics have no best value, and means over different seeds are not comparable.
     complete = not any(line.missing for line in lines)
     digits = experiment.table.digits
     table = Table(
@@ -49,7 +49,7 @@ def scores_table(experiment: Experiment, lines: Sequence[Line]) -> Table:
             paper = experiment.published.get(line.paper_row or "")
             if paper is None:
                 raise UserError(f"paper_row: the paper's table has no row {line.paper_row!r}.")
-            # As text, so that they are never marked as the best: the budget is another one.
+            # As text, so that they are never marked as the best: their budget differs.
             cells = [f"{paper[v]:.{digits}f}" if v in paper else None for v in columns.values()]
             add(f"{line.paper_row} (paper)", [*cells, None], [None] * len(columns))
     table.notes += _notes(lines, columns)
@@ -59,13 +59,15 @@ def scores_table(experiment: Experiment, lines: Sequence[Line]) -> Table:
 
 
 def columns_of(experiment: Experiment, lines: Sequence[Line]) -> dict[str, str]:
-    """The columns of the table and their values; the last step stands beside a selected one."""
+    """The columns of the table and their values; a selected step's score is followed by that of the last step."""
     suite, columns = experiment.table.suite, experiment.table.columns
     outcomes = [one for line in lines for one in line.outcomes]
     if suite is not None:
-        names = [name for name in names_of(suite) if name != AMI]  # of DBpedia, which has a column
+        names = [
+            name for name in names_of(suite) if name != AMI
+        ]  # the AMI of DBpedia, which has its own column
         values = dict.fromkeys(name for one in outcomes for name in one.values)
-        # A part of a set, or one from the Hub, says so behind its name.
+        # The name of a sample, or of a set from the Hub, has a suffix in brackets.
         columns = {
             each.removeprefix(f"{suite}/"): each
             for name in names
@@ -83,7 +85,7 @@ def columns_of(experiment: Experiment, lines: Sequence[Line]) -> dict[str, str]:
 
 
 def _cell(line: Line, name: str) -> tuple[Cell, float | None]:
-    """Mean and standard deviation. If all runs ended as their base, the scores are not those of the row."""
+    """Mean and standard deviation. If all runs ended as their base, the row has no scores of its own."""
     if line.is_base and name.split("/")[0] in (*SUITES, "dev"):
         return "= base", None
     values = list(line.values(name).values())
@@ -116,7 +118,7 @@ def _notes(lines: Sequence[Line], columns: Mapping[str, str]) -> list[str]:
 
 
 def _notes_on_average(lines: Sequence[Line], suite: str) -> list[str]:
-    """An average that is not over all sets of the paper, or not over the same sets in all trials."""
+    """Notes on averages that lack sets of the paper, or that cover different sets in some trials."""
     sets = {
         frozenset(one.result["suites"][suite]["sets"])
         for line in lines

@@ -1,14 +1,14 @@
-"""Trials: one method with one seed and one setting, a folder each.
+"""Trials: one method with one seed and one setting, each in its own folder.
 
-    OUTPUT/cells/simcse-1-0f3a9c21d4/cell.json     what is to be done
+    OUTPUT/cells/simcse-1-0f3a9c21d4/cell.json     the task
                                      run/          the run folder, as `clusterns train` leaves it
                                      log.txt       the output of the trial
                                      result.json   the results, written last
 
 A trial that was restored from a record has its curves in result.json, and its predictions per example
-(answers.json, answers.npz) in place of run/ and log.txt.
+(answers.json, answers.npz) instead of run/ and log.txt.
 
-The digits stand for everything that decides the numbers: settings, base and text
+The digits identify everything that determines the numbers: settings, base and text
 (:mod:`clusterns.lab.identity`). So a trial that two experiments share runs once.
 """
 
@@ -39,7 +39,7 @@ from clusterns.locks import is_free
 from clusterns.methods.recipe import current_names
 from clusterns.training.recipe import DEFAULT_RECIPE, load_recipe
 
-# Names on disk, which earlier versions read and write.
+# File names, shared with earlier versions.
 TRIALS = "cells"
 SPEC = "cell.json"
 CURVES = "curves"
@@ -51,7 +51,7 @@ class Trial:
     """One method, one seed, one setting."""
 
     line: str
-    """The line of the table that it belongs to."""
+    """The line of the table that contains it."""
     seed: int
     recipe: str
     changes: Mapping[str, Any]
@@ -65,7 +65,7 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """The name that people read."""
+        """The displayed name."""
         return f"{self.line}, seed {self.seed}"
 
     @property
@@ -75,7 +75,7 @@ class Trial:
 
     @property
     def result(self) -> dict[str, Any] | None:
-        """The results; None before."""
+        """The results; None until it has finished."""
         file = self.folder / "result.json"
         try:
             return read_json(file) if file.is_file() else None
@@ -84,13 +84,13 @@ class Trial:
 
     @property
     def is_done(self) -> bool:
-        """Whether there is a result with everything that this experiment asks for."""
+        """Whether there is a result with everything that this experiment needs."""
         result = self.result
         if result is None or (self.shows_cases and is_restored(result)):
             return False
         evaluated = result["suites"]
         return all(
-            # Only clustering has something to ask for.
+            # Only clustering has an option.
             suite in evaluated
             and evaluated[suite]["settings"].get("kmeans_seeds", self.kmeans_seeds)
             == self.kmeans_seeds
@@ -98,7 +98,7 @@ class Trial:
         )
 
     def write_spec(self) -> None:
-        """Write what is to be done."""
+        """Write the task to its folder."""
         write_json(
             self.folder / SPEC,
             {
@@ -113,7 +113,7 @@ class Trial:
         )
 
     def task(self) -> Task:
-        """What a launcher runs; another lab in this folder may be at it."""
+        """The task for a launcher; another lab in this folder may be running it."""
         return Task(
             self.name,
             Program(("lab", "trial", str(self.folder)), str(self.log)),
@@ -138,13 +138,13 @@ def trials_of(
     corpus: str | None = None,
     only: Sequence[str] = (),
 ) -> list[Trial]:
-    """All trials of an experiment, the first seed of every line first, so that a lab that was stopped
-    can be compared.
+    """All trials of an experiment, the first seed of every line first, so that an interrupted lab has
+    comparable lines.
 
     Args:
-        experiment: what is to be done.
+        experiment: the experiment.
         output: folder of the lab.
-        budget: whose settings.
+        budget: the budget whose settings apply.
         seeds: number of seeds for every line, instead of the experiment's.
         base: another encoder to start from.
         corpus: another text to learn from.
@@ -180,7 +180,7 @@ def make_trial(
     *,
     shows_cases: bool = False,
 ) -> Trial:
-    """The trial of some settings, ``recipe`` and ``seed`` among them, on the text ``corpus``."""
+    """The trial of some settings, including ``recipe`` and ``seed``, on the text ``corpus``."""
     rest = current_names({key: value for key, value in changes.items() if key != RECIPE})
     recipe = str(changes.get(RECIPE, DEFAULT_RECIPE))
     try:
@@ -211,7 +211,7 @@ def run_trials(trials: Sequence[Trial], launcher: Launcher, workers: int) -> dic
     """Run every trial without a result.
 
     Returns:
-        Why each trial that failed did, by name.
+        The reason of each failure, by the name of the trial.
     """
     distinct = {trial.folder: trial for trial in trials}
     left = [trial for trial in distinct.values() if not trial.is_done]
@@ -230,7 +230,7 @@ def _check_inputs(trials: Sequence[Trial]) -> None:
     if any(trial.corpus == WIKIPEDIA for trial in trials):
         raise UserError(
             f"the corpus {WIKIPEDIA} is {WIKIPEDIA_FILE.as_posix()} in the folder that the variable {VARIABLE} "
-            "names, and is not there: name a text with --corpus, such as SimCSE's wiki1m_for_simcse.txt."
+            "names, but is missing: pass a text with --corpus, such as SimCSE's wiki1m_for_simcse.txt."
         )
     check_sources(sorted({trial.corpus for trial in trials}))
     for base in {trial.changes["base"] for trial in trials if trial.changes.get("base")}:
