@@ -80,7 +80,7 @@ def test_broken_scored_pairs(tmp_path: Path, text: str, says: str) -> None:
 def test_files_and_columns_that_are_not_there(tmp_path: Path) -> None:
     path = write(tmp_path / "a.csv", PAIRS)
     for columns in ("3", "1,2,3,4", "1,,2"):
-        with pytest.raises(UserError, match="name 3 columns after the file: .*a.csv:sentence1,"):
+        with pytest.raises(UserError, match="specify 3 columns after the file: .*a.csv:sentence1,"):
             read_scored_pairs(Path(f"{path}:{columns}"))
     with pytest.raises(UserError, match="is not a file"):
         read_scored_pairs(tmp_path / "no.csv")
@@ -152,5 +152,5 @@ def test_queries_gather_their_texts(tmp_path: Path, name: str, rows: str) -> Non
     found = read_queries(write(tmp_path / name, rows))
     assert (found.queries, found.texts) == (["q1", "q2"], ["a", "b", "c"])
     assert found.relevant == [{0, 2}, {0, 1}]
-    with pytest.raises(UserError, match="two texts or more"):
+    with pytest.raises(UserError, match="at least two texts"):
         read_queries(write(tmp_path / "a.csv", "What is q?,a\n"))

@@ -117,7 +117,7 @@ def test_only_the_newest_weights_count(capsys: pytest.CaptureFixture[str]) -> No
     old, new = stored("STS12", day=1, fingerprint="old"), stored(day=2, fingerprint="new")
     (results,) = gather([new, old])
     assert list(results.suites["sts"].sets) == ["STS-B"]
-    assert "m: 1 results of earlier weights are left out" in capsys.readouterr().err
+    assert "m: 1 results of earlier weights are ignored" in capsys.readouterr().err
 
 
 def test_two_kmeans_runs_do_not_replace_ten(tmp_path: Path) -> None:
@@ -159,12 +159,14 @@ def made(**values: float) -> Results:
 
 @pytest.mark.parametrize("content", ["{", "[]", "{}", '{"format": N, "name": "x"}'])
 def test_other_files_are_refused(tmp_path: Path, content: str) -> None:
-    with pytest.raises(UserError, match="has no results: make them with `clusterns evaluate"):
+    with pytest.raises(UserError, match="has no results: compute them with `clusterns evaluate"):
         read_results(tmp_path)
     (tmp_path / "evaluation/sts").mkdir(parents=True)
     for path, number in ((tmp_path / "r.json", "1"), (tmp_path / "evaluation/sts/x.json", "2")):
         path.write_text(content.replace("N", number))
-        with pytest.raises(UserError, match=rf"{path.name} holds no results .* or is broken"):
+        with pytest.raises(
+            UserError, match=rf"{path.name} does not contain results .* or is broken"
+        ):
             read_results(path if path.name == "r.json" else tmp_path)
 
 

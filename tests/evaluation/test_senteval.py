@@ -125,7 +125,7 @@ def test_texts(
         ("SICK-R", SICK + "1\ta\tb\t0.5\tNEUTRAL\r\n", r"line 2: the score 0.5 is not in \[1, 5\]"),
         ("AG", "1\ta\n2\n", "line 2: expected 2 columns"),
         ("DBpedia", "1,a,b\n" * 3 + "2,a\n", "line 4: expected text in column 1 and column 3"),
-        ("DBpedia", "1,a,b\n15,a,b\n", "line 2: the label '15' is none of"),
+        ("DBpedia", "1,a,b\n15,a,b\n", "line 2: the label '15' is not one of"),
         ("DBpedia", '1,a,b\n2,a,"b\n', "line 2 is malformed CSV"),
         ("SST-2", "fine\t1\nbad\t2\n", "sentiment-train, line 2: the label '2'"),
         ("TREC", "NUM:dist How far ?\nwhat\n", "train_5500.label, line 2"),

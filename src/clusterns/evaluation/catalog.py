@@ -1,4 +1,4 @@
-"""The catalog of evaluation sets: ``catalog.yaml`` says where each is and how to read it."""
+"""The catalog of evaluation sets: ``catalog.yaml`` defines where each is and how to read it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from clusterns.files import cache_folder
 from clusterns.settings import Settings
 
 VARIABLE = "CLUSTERNS_DATA"
-FETCHED = "data"  # in the cache
-HUB = "Hub"  # the variant of a set from there: in other text, so with other scores than the papers'
+FETCHED = "data"  # subfolder of the cache
+HUB = "Hub"  # the variant of sets from the Hub: their text differs, so their scores do, too
 
-# By format: how files are read, and the method of HubSet that gives the same kind of set.
+# By format: the reader of the files, and the method of HubSet that returns the same type of set.
 FORMATS: dict[str, tuple[Callable[[str, Sequence[Path], Layout], EvaluationSet], str]] = {
     "sts-year": (senteval.read_sts_year, "pairs"),
     "pairs": (senteval.read_pairs, "pairs"),
@@ -59,7 +59,7 @@ class Entry(Layout):
 
     @property
     def paths(self) -> list[str]:
-        """Its files, those of each subset one after the other."""
+        """Its files, grouped by subset."""
         return [
             file.format(subset=subset) for subset in self.subsets or ("",) for file in self.files
         ]
@@ -91,7 +91,7 @@ SUITES = {
     suite: tuple(name for name, entry in CATALOG.sets.items() if suite in entry.suite)
     for suite in CATALOG.suites
 }
-# The average of a suite is the mean over these sets, which share one metric, and over no others.
+# The average of a suite is the mean over exactly these sets, which share one metric.
 AVERAGED = {
     suite: names
     for suite in SUITES
@@ -99,8 +99,8 @@ AVERAGED = {
 }
 
 
-class MissingData(UserError):  # noqa: N818 - it reads as what it is in `except MissingData`
-    """A set that was not found. The message says where it was looked for and how to get it."""
+class MissingData(UserError):  # noqa: N818 - `except MissingData` is clear without the suffix
+    """A set that was not found. The message lists the places searched and how to get the set."""
 
     def __init__(self, name: str, file: str, looked: list[str], hint: str) -> None:
         self.name, self.file, self.looked, self.hint = name, file, looked, hint
@@ -108,7 +108,7 @@ class MissingData(UserError):  # noqa: N818 - it reads as what it is in `except 
 
 
 def missing_message(missing: Iterable[MissingData]) -> str:
-    """One message for the missing sets: each place and each hint once."""
+    """One message for all missing sets, with each place and each hint once."""
     missing = list(missing)
     looked = dict.fromkeys(place for one in missing for place in one.looked)
     hints = dict.fromkeys(one.hint for one in missing)
@@ -139,7 +139,7 @@ class EvaluationData:
         return found
 
     def find(self, name: str) -> EvaluationSet:
-        """Find a set of any kind, and check that it is complete."""
+        """Find a set of any type, and check that it is complete."""
         entry = CATALOG.sets[name]
         source = CATALOG.sources[entry.source]
         looked = []
@@ -160,7 +160,7 @@ class EvaluationData:
         raise MissingData(name, entry.paths[0], looked, source.hint)
 
     def shown(self, source: str) -> str:
-        """A source as it is recorded: relative to the data folder, so the same on every machine."""
+        """A source as recorded: relative to the data folder, so that it is the same on every machine."""
         for folder in self.folders:
             if Path(source).is_relative_to(folder):
                 return Path(source).relative_to(folder).as_posix()

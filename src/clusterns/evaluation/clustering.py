@@ -19,7 +19,7 @@ Labels = NDArray[np.int64]
 
 
 def hungarian_accuracy(truth: Labels, clusters: Labels) -> float:
-    """The fraction of rows that are right under the best one-to-one match of clusters to classes."""
+    """The fraction of correct rows under the best one-to-one match of clusters to classes."""
     table = contingency_matrix(truth, clusters)
     return float(table[linear_sum_assignment(table, maximize=True)].sum() / len(truth))
 

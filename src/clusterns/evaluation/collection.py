@@ -13,7 +13,7 @@ from clusterns.errors import UserError
 from clusterns.evaluation.custom import read_lines
 from clusterns.evaluation.datasets import Retrieval
 
-SECTION = re.compile(r"\.(?:I\s+(?P<number>\d+)|(?P<section>[A-Z]))\s*")  # of classic files
+SECTION = re.compile(r"\.(?:I\s+(?P<number>\d+)|(?P<section>[A-Z]))\s*")  # of the classic files
 # Documents, queries, and pairs of a query and a relevant document, by their ids.
 Collection = tuple[dict[str, str], dict[str, str], list[tuple[str, str]]]
 
@@ -111,7 +111,7 @@ def _read_classic(folder: Path) -> Collection:
 
 
 def _find(folder: Path, *words: str) -> Path:
-    """The one file whose name holds one of some words."""
+    """The only file whose name contains one of the words."""
     found = [
         path
         for path in sorted(folder.iterdir())

@@ -42,10 +42,10 @@ class Gold(NamedTuple):
 
 @dataclass(frozen=True)
 class Difference:
-    """How much better ``first`` is than ``second``, in points.
+    """By how many points ``first`` is better than ``second``.
 
-    The interval is over the examples of the set. It ignores variance across training seeds, and it holds
-    simultaneously with those of all comparisons made in the same call.
+    The interval is over the examples of the set. It ignores variance across training seeds, and is
+    simultaneous with those of all comparisons of the same call.
     """
 
     suite: str
@@ -68,7 +68,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """All differences that were estimated together, and why other sets were not compared."""
+    """All differences that were estimated together, and the reasons why other sets were not compared."""
 
     differences: list[Difference]
     n_resamples: int
@@ -106,7 +106,9 @@ def find_differences(
         shared = shared_sets(group)
         for key in bar(shared, desc="Resample", unit="set", shown=progress):
             suite, name = key.split("/", 1)
-            if group is models and suite == "retrieval":  # the ways of searching follow
+            if (
+                group is models and suite == "retrieval"
+            ):  # the ways of searching come after the models
                 continue
             if reason := _why_not(group, key, shared[key], gold):
                 reasons.setdefault(reason, []).append(name)
@@ -133,7 +135,7 @@ def find_differences(
 
 
 def shared_sets(models: Sequence[Results]) -> dict[str, list[SetResult]]:
-    """Sets that all of several models were evaluated on, by the key of their predictions, with each model's result."""
+    """Sets that all models were evaluated on, by the key of their predictions, with each model's result."""
     found: dict[str, list[SetResult]] = {}
     for model in models:
         for suite, result in model.suites.items():
@@ -145,7 +147,7 @@ def shared_sets(models: Sequence[Results]) -> dict[str, list[SetResult]]:
 def _why_not(
     models: Sequence[Results], key: str, sets: Sequence[SetResult], gold: Mapping[str, Gold]
 ) -> str | None:
-    """Why the models cannot be compared on a shared set; None if they can."""
+    """The reason why the models cannot be compared on a shared set; None if they can."""
     if len({one.digest for one in sets}) > 1:
         return "the models were evaluated on different examples"
     if not all(key in model.predictions for model in models):
@@ -172,9 +174,9 @@ def _resample(
 
 
 def gold_scores(models: Sequence[Results], find: Callable[[str], ScoredPairs]) -> dict[str, Gold]:
-    """The gold scores of the pairs that all models were evaluated on, where they can be found.
+    """The gold scores of the pairs that all models were evaluated on, if they can be found.
 
-    The scores of benchmarks are others' work and do not go into result files: they are read again.
+    The gold scores of benchmarks are others' work and are not stored in result files, so they are read again.
     """
     gold: dict[str, Gold] = {}
     for key, sets in shared_sets(models).items():
@@ -183,7 +185,7 @@ def gold_scores(models: Sequence[Results], find: Callable[[str], ScoredPairs]) -
             kept = [m.predictions for m in models if f"gold/{key}" in m.predictions]
             if kept:
                 scores = kept[0][f"gold/{key}"].astype(np.float64)
-                # Older results do not say which pairs share sentences.
+                # Older results do not record which pairs share sentences.
                 clusters = kept[0].get(f"clusters/{key}", np.arange(len(scores)))
                 gold[key] = Gold(scores, clusters)
         elif suite == "sts":
@@ -195,7 +197,7 @@ def gold_scores(models: Sequence[Results], find: Callable[[str], ScoredPairs]) -
 
 
 def difference_table(comparison: Comparison) -> Table:
-    """A row for each pair of models and suite: the average, and the sets by whether their interval excludes zero."""
+    """A row for each pair of models and suite: the average, and the sets whose interval excludes or includes zero."""
     columns = ["average", "95 % interval", "interval excludes zero on", "interval includes zero on"]
     table = Table("Differences between these models, not between methods (points)", columns)
     groups: dict[tuple[str, str, str], list[Difference]] = {}

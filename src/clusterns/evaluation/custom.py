@@ -35,15 +35,15 @@ LABELED = (
 )
 QUERIES = (Column("query", aliases=("query",)), Column("relevant", aliases=("relevant",)))
 
-MANY = 20  # from this many texts on, a label for every other text is a mistake
+MIN_TEXTS_TO_CHECK = 20  # with as many texts, more labels than half the texts are a mistake
 
 
 def check_scored_pairs(file: Path) -> None:
-    """Refuse at once, from its beginning, a file that lacks the columns of scored pairs."""
-    path, wanted = named_columns(file, PAIRS)
+    """Read the beginning of a file, and refuse it if it lacks the columns of scored pairs."""
+    path, columns = named_columns(file, PAIRS)
     if is_light(path):
         with readable(path), path.open("rb") as raw:
-            open_table(path, raw, wanted, assume_header=False)
+            open_table(path, raw, columns, assume_header=False)
 
 
 def read_scored_pairs(file: Path) -> ScoredPairs:
@@ -64,10 +64,10 @@ def read_labeled_texts(file: Path) -> LabeledTexts:
     for line, (label, text) in read_table(path, columns):
         labels.append(_text(path, line, str(label)))
         texts.append(_text(path, line, text))
-    if len(texts) >= MANY and len({*labels}) > len(texts) / 2:
+    if len(texts) >= MIN_TEXTS_TO_CHECK and len({*labels}) > len(texts) / 2:
         raise UserError(
             f"{path}: {len({*labels}):,} labels for {len(texts):,} texts, such as {labels[0][:40]!r}: "
-            f"say which columns hold label and text ({path.name}:COLUMN,COLUMN)."
+            f"specify the columns of label and text ({path.name}:COLUMN,COLUMN)."
         )
     return LabeledTexts(texts, number_labels(labels), name=path.stem, source=str(path))
 
@@ -86,13 +86,13 @@ def read_queries(file: Path) -> Retrieval:
         for text in relevant if isinstance(relevant, list) else [relevant]:
             found.add(texts.setdefault(_text(path, line, text), len(texts)))
     if not queries or len(texts) < 2:
-        raise UserError(f"{path}: needs queries, and two texts or more to tell apart.")
+        raise UserError(f"{path}: needs queries, and at least two texts to search.")
     relevant_sets = [frozenset(found) for found in queries.values()]
     return Retrieval([*queries], [*texts], relevant_sets, name=path.stem, source=str(path))
 
 
 def number_labels(labels: list[str]) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Number classes from 0 in sorted order: real label ids have gaps or are words."""
+    """Number classes from 0 in sorted order, since label ids may have gaps or be words."""
     return np.unique(np.array(labels), return_inverse=True)[1].astype(np.int64)
 
 
@@ -109,7 +109,7 @@ def _score(path: Path, line: int, value: Any) -> float:
         score = math.nan
     if not math.isfinite(score):
         raise UserError(
-            f"{path}, line {line}: the score {value!r} is not a number: say which columns hold "
+            f"{path}, line {line}: the score {value!r} is not a number: specify the columns of "
             f"sentence1, sentence2 and score ({path.name}:COLUMN,COLUMN,COLUMN)."
         )
     return score
@@ -149,7 +149,7 @@ def named_columns(file: Path, columns: Sequence[Column]) -> tuple[Path, list[Col
         asked = given.split(",")
     if len(asked) != len(columns) or "" in asked:
         roles = ",".join(column.role for column in columns)
-        raise UserError(f"{file}: name {len(columns)} columns after the file: {path}:{roles}.")
+        raise UserError(f"{file}: specify {len(columns)} columns after the file: {path}:{roles}.")
     option = f"{path.name}:{','.join(['COLUMN'] * len(columns))}"
     return path, [
         replace(column, given=place, option=option)
@@ -160,7 +160,7 @@ def named_columns(file: Path, columns: Sequence[Column]) -> tuple[Path, list[Col
 def read_table(path: Path, columns: Sequence[Column]) -> Iterator[tuple[int, Sequence[Any]]]:
     """Yield (line number, the values of ``columns``) of a csv, tsv, text, jsonl or parquet file.
 
-    Logs which columns were chosen, and how many lines were left out because they do not fit.
+    Log the chosen columns, and the number of lines that were skipped because they are malformed.
     """
     if not path.is_file():
         raise UserError(f"{path} is not a file.")

@@ -1,4 +1,4 @@
-"""The kinds of evaluation data, as plain values."""
+"""Types of evaluation data, as plain values."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from clusterns.errors import UserError
 from clusterns.vectors.settings import By
 
-# Under the best one-to-one match of clusters to classes.
+# Accuracy under the best one-to-one match of clusters to classes.
 CLUSTERING_ACCURACY = "clustering accuracy"
-SEARCH_BY: tuple[By, ...] = ("vectors", "words", "both")  # in the order of tables
+SEARCH_BY: tuple[By, ...] = ("vectors", "words", "both")  # in the order of the tables
 
 
 def digest_of(texts: Iterable[str], numbers: NDArray[np.generic]) -> str:
@@ -30,7 +30,7 @@ def label_of(name: str, variant: str) -> str:
 
 
 class Identity:
-    """What identifies a set: ``name``, ``variant`` ("Hub", "10,000 rows"; "" for the set itself), ``metric``."""
+    """Identifies a set: ``name``, ``variant`` ("Hub", "10,000 rows"; "" for the set itself), ``metric``."""
 
     name: str
     variant: str
@@ -46,7 +46,7 @@ class Identity:
 class ScoredPairs(Identity):
     """Sentence pairs with a gold similarity each.
 
-    ``subsets`` maps the names of its parts to their rows, if it has parts (STS12-16).
+    ``subsets`` maps the names of its subsets to their rows, if it has any (STS12-16).
     """
 
     sentences1: Sequence[str]
@@ -77,7 +77,7 @@ class ScoredPairs(Identity):
 
     @property
     def clusters(self) -> NDArray[np.intp]:
-        """The cluster of each pair, numbered from 0; pairs that share a sentence are in the same one.
+        """The cluster of each pair, numbered from 0; pairs that share a sentence are in the same cluster.
 
         A sentence connects all pairs that contain it, so a cluster is a connected component.
         """
@@ -101,7 +101,7 @@ class ScoredPairs(Identity):
 class LabeledTexts(Identity):
     """Texts with a class each; ``labels`` are numbered from 0 without gaps.
 
-    If an example is a pair of texts (MRPC), ``partners`` holds the second ones.
+    If examples are pairs of texts (MRPC), ``partners`` contains the second ones.
     """
 
     texts: Sequence[str]
@@ -123,7 +123,7 @@ class LabeledTexts(Identity):
 
     @property
     def sentences(self) -> list[str]:
-        """Every text, of both sides where examples are pairs."""
+        """Every text; both sides if examples are pairs."""
         return [*self.texts, *(self.partners or ())]
 
     @property
@@ -160,7 +160,7 @@ class TransferTask(Identity):
 
     @property
     def source(self) -> str:
-        """Where the task was read from."""
+        """The source of the task."""
         return self.train.source
 
     @property
@@ -176,7 +176,7 @@ class TransferTask(Identity):
 
 @dataclass(frozen=True)
 class Retrieval(Identity):
-    """Queries, the texts to search, and for each query the positions of its relevant texts."""
+    """Queries, the texts to search, and the positions of each query's relevant texts."""
 
     queries: Sequence[str]
     texts: Sequence[str]
@@ -208,7 +208,7 @@ EvaluationSet = ScoredPairs | LabeledTexts | TransferTask | Retrieval
 
 
 def input_digest(data: EvaluationSet) -> str:
-    """Identifies all examples that decide a score; for a task, the training examples too."""
+    """Identifies all examples that affect a score; for a task, this includes the training examples."""
     if isinstance(data, TransferTask):
         return digest_of([part.digest for part in data.parts], np.array([]))
     return data.digest

@@ -18,7 +18,7 @@ REPO, ARCHIVE, NAME = "princeton-nlp/datasets-for-simcse", "senteval.tar", "sent
 
 @dataclass(frozen=True)
 class Fetched:
-    """The download folder, the sets that can be read, and what is wrong with the rest."""
+    """The download folder, the sets that can be read, and the problems of the rest."""
 
     folder: Path
     sets: list[str]
@@ -84,5 +84,5 @@ def _checked(folder: Path) -> Fetched:
         except UserError as error:
             problems.append(str(error))
     if not sets:
-        raise UserError("the archive holds none of SentEval's sets.")
+        raise UserError("the archive does not contain any of SentEval's sets.")
     return Fetched(folder, sets, problems)

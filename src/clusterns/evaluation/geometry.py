@@ -31,7 +31,7 @@ def uniformity(vectors: Vectors) -> float:
 
 
 def anisotropy(vectors: Vectors) -> float:
-    """Mean cosine over all pairs of different unit vectors, which random pairs would estimate."""
+    """Mean cosine over all pairs of different unit vectors (exact, without sampling)."""
     rows = vectors.astype(np.float64)
     same = float((rows**2).sum())
     return (float((rows.sum(axis=0) ** 2).sum()) - same) / (len(rows) * (len(rows) - 1))

@@ -1,7 +1,7 @@
 """Evaluation sets on the Hugging Face Hub or in its local cache, without long waits.
 
-Each is read at a fixed revision, since a changed set has other scores. Offline, ``load_dataset`` would
-take any cached revision, so the files of the revision are located first.
+Each set is read at a fixed revision, since changes would affect its scores. Offline, ``load_dataset`` would
+use any cached revision, so the files of the revision are located first.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ import numpy as np
 from clusterns.evaluation.datasets import LabeledTexts, ScoredPairs, TransferTask
 from clusterns.settings import Settings
 
-TIMEOUT = 5.0  # seconds for the one question whether the Hub can be reached
+TIMEOUT = 5.0  # timeout in seconds of the one check whether the Hub can be reached
 
 
 class UnavailableError(Exception):
-    """The set is neither in the local cache nor can the Hub be reached."""
+    """The set is not in the local cache, and the Hub cannot be reached."""
 
 
 class HubSet(Settings):
@@ -39,7 +39,7 @@ class HubSet(Settings):
         return ScoredPairs(_clean(first), _clean(second), np.array(scores, float), name, self.where)
 
     def task(self, name: str) -> TransferTask:
-        """Read a transfer task: train, and test if there is a second part."""
+        """Read a transfer task: train, and test if there is a second split."""
         train, *test = (self.texts(name, split) for split in self.splits)
         return TransferTask(name, train, test[0] if test else None)
 
@@ -60,22 +60,22 @@ class HubSet(Settings):
 
         from datasets import disable_progress_bars, load_dataset
 
-        disable_progress_bars()  # the download has its own
+        disable_progress_bars()  # the download has its own progress bar
         try:
             rows = load_dataset(folder, self.config, split=split)
             return [list(rows[column]) for column in self.columns]
-        except Exception as error:  # half a copy in the cache, or a set that was changed
+        except Exception as error:  # an incomplete copy in the cache, or a changed set
             raise UnavailableError(f"{self.repo} is unreadable: {type(error).__name__}") from error
 
 
 @cache
 def reachable() -> bool:
-    """Ask the Hub once, with a short timeout, since its downloads retry for half a minute."""
+    """Whether the Hub can be reached: one request with a short timeout, since downloads retry for half a minute."""
     from huggingface_hub import HfApi
 
     try:
         HfApi().dataset_info("mteb/stsbenchmark-sts", timeout=TIMEOUT)
-    except Exception:  # offline mode, no name service, a proxy, a server error: all mean no
+    except Exception:  # offline mode, no name service, a proxy, a server error
         return False
     return True
 

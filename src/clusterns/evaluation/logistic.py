@@ -1,9 +1,9 @@
 """Many small logistic regressions trained as one: SentEval's classifier, batched.
 
 SentEval trains one linear classifier after another: 10 x 10 x 4 of them for a ten-fold task.
-Classifiers that see the same rows under different L2 strengths share every mini-batch, and those of
-different folds have matrices of one shape, so all of them take each step together. Each computes
-what it would compute alone (the tests compare both ways).
+Classifiers of the same rows with different L2 strengths share every mini-batch, and those of
+different folds have matrices of the same shape, so all of them take each step together. The results
+equal those of separate training (the tests compare both).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Fold:
-    """The rows that a classifier trains on, and those on which it decides when to stop.
+    """The rows for training a classifier, and those for early stopping.
 
     Without ``dev``, a fraction of the training rows is held out, drawn with the classifier's seed.
     """
@@ -60,7 +60,7 @@ class Trained:
 
 
 def with_ones(features: Tensor) -> Tensor:
-    """Append a column of ones, whose weights are the bias."""
+    """Append a column of ones; its weights are the bias."""
     return torch.cat([features, torch.ones(len(features), 1)], dim=1)
 
 
@@ -76,7 +76,7 @@ def train_classifiers(
     Args:
         features: (n, d) vectors that all folds draw their rows from.
         labels: (n,) classes.
-        folds: which rows each classifier sees.
+        folds: the rows of each classifier.
         strengths: the L2 strengths of each fold, the same number for all.
         protocol: the settings.
     """
@@ -110,8 +110,8 @@ def train_classifiers(
             accuracies[fold, better] = right[better]
             changed = torch.from_numpy(np.repeat(better, classes))
             best[fold, changed] = weights[changed]
-            # As in SentEval, failures add up over the whole training and stop it after
-            # tenacity + 1 of them: a gain in between does not set them back.
+            # As in SentEval, failures are counted over all of the training and stop it after
+            # tenacity + 1 of them: a gain in between does not reset the count.
             failures[fold] += running & ~better
         still = (failures[live] <= protocol.tenacity).any(axis=1)
         if not still.all():
@@ -132,7 +132,7 @@ class _Adam:
         self.steps = torch.zeros(len(weights), 1, 1)
 
     def step(self, gradient: Tensor) -> None:
-        """Move the weights of all folds."""
+        """Update the weights of all folds."""
         self.steps += 1
         gradient.addcmul_(self.weights, self.l2)
         self.mean.lerp_(gradient, 0.1)
@@ -143,7 +143,7 @@ class _Adam:
         self.weights.sub_(torch.div(self.mean * size, move, out=move), alpha=self.learning_rate)
 
     def part(self, folds: Tensor | slice) -> _Adam:
-        """Some of the folds: as a copy, or those of a slice in place."""
+        """Some of the folds: a copy, or a view for a slice."""
         some = _Adam(self.weights[folds], self.l2[folds], self.learning_rate)
         some.mean, some.square = self.mean[folds], self.square[folds]
         some.steps = self.steps[folds]
@@ -153,12 +153,12 @@ class _Adam:
 def _train_epoch(
     state: _Adam, orders: list[Rows], rows: Tensor, onehot: Tensor, batch_size: int
 ) -> None:
-    """Take each fold through its rows once, in its own order."""
+    """Train each fold for one epoch, in its own order of rows."""
     full = min(map(len, orders)) // batch_size * batch_size
     together = torch.from_numpy(np.stack([order[:full] for order in orders]))
     for index in together.split(batch_size, dim=1) if full else ():
         state.step(_gradient(state.weights, index, rows, onehot))
-    # At the end the folds differ in size: some have a smaller batch, or none.
+    # The last batches of the folds differ in size, and some folds have none.
     for start in range(full, max(map(len, orders)), batch_size):
         for fold, order in enumerate(orders):
             index = torch.from_numpy(order[start : start + batch_size])[None]
@@ -185,7 +185,7 @@ def _gradient(weights: Tensor, index: Tensor, rows: Tensor, onehot: Tensor) -> T
 
 
 def _first_weights(dimension: int, classes: int, seed: int) -> Tensor:
-    """The seeded start of PyTorch's linear layer, as (1, classes, d + 1)."""
+    """The seeded initial weights of PyTorch's linear layer, as (1, classes, d + 1)."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         layer = torch.nn.Linear(dimension, classes)

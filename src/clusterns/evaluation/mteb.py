@@ -13,7 +13,7 @@ DEFAULT_TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "S
 
 
 def mteb_version() -> str:
-    """The installed version of mteb, read without importing it; a UserError says how to install it."""
+    """The installed version of mteb, read without importing it; raise a UserError without it."""
     try:
         return version("mteb")
     except PackageNotFoundError as error:

@@ -1,4 +1,4 @@
-"""What an evaluation will run: all data is found first, before the model is loaded."""
+"""The plan of an evaluation: all data is found before the model is loaded."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OWN, RETRIEVAL, MTEB = "own", "retrieval", "mteb"
 class Job:
     """One set of one suite: the unit that is computed and stored.
 
-    ``data`` is None for a task of the mteb package, which brings its own.
+    ``data`` is None for a task of the mteb package, which loads its own.
     """
 
     suite: str
@@ -28,12 +28,12 @@ class Job:
 
     @property
     def digest(self) -> str:
-        """Identifies all examples that decide the result."""
+        """Identifies all examples that affect the result."""
         return input_digest(self.data) if self.data is not None else ""
 
 
 class SkippedSet(NamedTuple):
-    """A set that was not found, or is broken."""
+    """A set that is missing or broken."""
 
     suite: str
     name: str
@@ -48,7 +48,7 @@ class Plan:
     skipped: list[SkippedSet] = field(default_factory=list)
 
     def table(self, stored: Sequence[Job] = ()) -> Table:
-        """What will run, what is stored already, and what is missing, with hints."""
+        """A table of the sets that will run, are stored already, or are missing, with hints."""
         table = Table("", ["set", "rows", "from", "state"], corner="suite")
         for job in self.jobs:
             rows = f"{job.data.rows[-1]:,}" if job.data is not None else None
@@ -69,7 +69,7 @@ def find_jobs(
     mteb_tasks: Iterable[str] = (),
     collections: Sequence[Retrieval] = (),
 ) -> Plan:
-    """Find all requested sets; finding none is an error."""
+    """Find all requested sets; raise an error if none is found."""
     plan = Plan([])
     for suite in suites:
         for name in SUITES[suite]:

@@ -1,4 +1,4 @@
-"""The paper's picture: models as points of alignment and uniformity, colored by STS average."""
+"""The paper's figure: models as points of alignment and uniformity, colored by STS average."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def alignment_uniformity_points(models: Sequence[Results]) -> list[Point]:
 
 
 def plot_alignment_uniformity(models: Sequence[Results], path: Path) -> None:
-    """Draw the picture to a png, svg or pdf file."""
+    """Draw the figure to a png, svg or pdf file."""
     points = alignment_uniformity_points(models)
     if not points:
         raise UserError(

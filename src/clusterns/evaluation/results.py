@@ -26,7 +26,7 @@ _adapter: Any = cache(TypeAdapter)
 
 
 def averaged_sets(suite: str, names: Iterable[str]) -> tuple[str, ...]:
-    """The sets that are averaged for a suite, or none if any of them is missing from ``names``.
+    """The sets in the average of a suite; empty if any of them is missing from ``names``.
 
     Retrieval has no fixed list: its average covers all given collections.
     """
@@ -49,15 +49,15 @@ class SetResult:
 
     Attributes:
         value: x100, except for geometry.
-        metric: what the number is.
-        rows: pairs, texts or queries it was computed from.
+        metric: name of the metric.
+        rows: number of pairs, texts or queries.
         truncated: the fraction of distinct sentences that the model truncates.
-        source: the file or Hub set it was computed from.
+        source: the file or Hub set of the examples.
         spread: standard deviation over K-means seeds, if there are several.
-        details: further numbers, such as one for each subset.
-        digest: of the examples; models are compared if it is equal.
+        details: further numbers, such as those of the subsets.
+        digest: digest of the examples; models can be compared if it is equal.
         name: name of the set.
-        variant: how the set differs from the one with that name, such as "Hub".
+        variant: how the set differs from the standard one of that name, such as "Hub".
     """
 
     value: float
@@ -73,8 +73,8 @@ class SetResult:
 
 
 def identified(sets: Mapping[str, SetResult]) -> dict[str, SetResult]:
-    """Fill in the name and variant of sets from old records, which have a label only. The earliest also
-    labeled a sample of DBpedia as the whole set."""
+    """Fill in the name and variant of sets from old records, which only have a label. The earliest also
+    labeled a sample of DBpedia as the full set."""
     for label, one in sets.items():
         if not one.name:
             match = OLD_LABEL.fullmatch(label)
@@ -95,7 +95,7 @@ def read_sets(plain: Mapping[str, Mapping[str, Any]]) -> dict[str, SetResult]:
 
 @dataclass
 class SuiteResult:
-    """The sets of a suite by label; ``average`` is None if a set it needs is missing."""
+    """The sets of a suite by label; ``average`` is None if one of its sets is missing."""
 
     sets: dict[str, SetResult]
     average: float | None = None
@@ -115,7 +115,7 @@ class SuiteResult:
 
 @dataclass
 class Recorded:
-    """Base of results that are stored as JSON, with their predictions per example in a file beside it."""
+    """Base of results that are stored as JSON, with their predictions per example in a second file."""
 
     FORMAT: ClassVar[int]
     predictions: Predictions = field(default_factory=dict, kw_only=True)
@@ -146,7 +146,7 @@ class Recorded:
             raise UserError(f"cannot read {path}: {error.strerror}.") from error
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UserError(
-                f"{path} holds no results of clusterns evaluate, or is broken: evaluate the model again."
+                f"{path} does not contain results of clusterns evaluate, or is broken: evaluate the model again."
             ) from error
         one.predictions = read_predictions(predictions_file(path))
         return one
@@ -156,7 +156,7 @@ class Recorded:
 class Results(Recorded):
     """All results of one model.
 
-    ``predictions`` holds the model's output per example (cosines, right or wrong) by suite and label,
+    ``predictions`` contains the model's output per example (cosines, right or wrong) by suite and label,
     so that two models can be compared later.
     """
 
@@ -173,13 +173,13 @@ def predictions_file(path: Path) -> Path:
 
 
 def write_predictions(path: Path, predictions: Predictions) -> None:
-    """Write predictions, whole or not at all."""
+    """Write predictions atomically."""
     with atomic_file(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **predictions)
 
 
 def read_predictions(path: Path) -> Predictions:
-    """Read predictions; none if there is no file."""
+    """Read predictions; empty without the file."""
     if not path.is_file():
         return {}
     try:
@@ -190,9 +190,9 @@ def read_predictions(path: Path) -> Predictions:
 
 
 def searches(models: Iterable[Results]) -> list[Results]:
-    """The retrieval results of models as rows of their own: by vectors, by words, by both.
+    """The retrieval results of models as separate rows: by vectors, by words, by both.
 
-    Words alone are the same for all models.
+    The results by words are the same for all models.
     """
     found: dict[str, Results] = {}
     for model in models:

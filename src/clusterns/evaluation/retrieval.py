@@ -1,4 +1,4 @@
-"""Retrieval: do queries find their relevant texts, by vectors, by words, or by both?"""
+"""Retrieval: how well queries find their relevant texts by vectors, by words, or by both."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def word_index(data: Retrieval) -> WordIndex:
 def rank(by_vectors: Scores | None, by_words: Scores | None) -> NDArray[np.int64]:
     """The best texts by one or both (n,) scores, at most 100, best first.
 
-    By both: the union of the best by each, ranked by the fusion of both scores of every candidate.
+    By both: the union of the best of each, ranked by the fused scores of every candidate.
     """
     if by_words is None:
         assert by_vectors is not None
@@ -85,7 +85,7 @@ def reciprocal_ranks(
     similarities: NDArray[np.floating], relevant: NDArray[np.bool_] | None = None
 ) -> NDArray[np.float64]:
     """1 / rank of the best relevant text of each query: (n,). Ties count half a rank, so that a constant
-    embedding gains nothing by them.
+    embedding does not benefit.
 
     Args:
         similarities: (n, m) of queries and texts.

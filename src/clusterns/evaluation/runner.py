@@ -30,7 +30,7 @@ Found = tuple[dict[str, SetResult], Predictions]
 
 @dataclass(frozen=True)
 class EvaluationContext:
-    """What all suites share: the embedder, and the number of K-means runs."""
+    """Shared by all suites: the embedder, and the number of K-means runs."""
 
     embed: Embedder
     kmeans_runs: int = 10
@@ -40,7 +40,7 @@ class EvaluationContext:
 def run_job(context: EvaluationContext, job: Job) -> Found:
     """Compute one set: one result or several, and the model's predictions per example.
 
-    Predictions on the user's own pairs come with the gold scores, and say which pairs share sentences.
+    Predictions on the user's own pairs come with the gold scores, and the clusters of pairs that share sentences.
     """
     if job.suite == MTEB:
         from clusterns.evaluation.mteb import run_mteb
@@ -59,7 +59,7 @@ def run_job(context: EvaluationContext, job: Job) -> Found:
 
 
 def settings_of(job: Job, kmeans_runs: int) -> dict[str, Any]:
-    """The settings that decide the result of a job, besides those of the model."""
+    """The settings that determine the result of a job, other than those of the model."""
     if job.suite == MTEB:
         from clusterns.evaluation.mteb import mteb_version
 
@@ -121,7 +121,7 @@ def _retrieval(context: EvaluationContext, job: Job, retrieval: Retrieval) -> Fo
 
 
 def _geometry(context: EvaluationContext, job: Job) -> Found:
-    """Alignment, uniformity and anisotropy, each as a set of its own."""
+    """Alignment, uniformity and anisotropy, each as a separate set."""
     assert isinstance(job.data, ScoredPairs)
     sets = {}
     for name, value in geometry_of(context.embed, job.data).items():

@@ -1,7 +1,7 @@
-"""Readers of the benchmark files as they are, oddities included.
+"""Readers of the original benchmark files, including their quirks.
 
-Whitespace is normalized to single blanks, as in SentEval, which splits every sentence at whitespace.
-A row that does not fit is an error that names file and line.
+Whitespace is normalized to single spaces, as in SentEval, which splits every sentence at whitespace.
+A malformed row is an error that names file and line.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Files = Sequence[Path]
 
 
 class Layout(Settings):
-    """How the files of a set are laid out."""
+    """The layout of the files of a set."""
 
     columns: tuple[int, ...] = ()
     """Numbered from 1. Pairs: both sentences, score. Texts: label, text (and its partner)."""
@@ -33,9 +33,9 @@ class Layout(Settings):
     scale: tuple[float, float] = (0, 5)
     """Lowest and highest score."""
     labels: tuple[str, ...] = ()
-    """The labels in their order. Empty: all that occur, sorted."""
+    """The labels in order. Empty: all that occur, sorted."""
     subsets: tuple[str, ...] = ()
-    """Parts of the set; file names have ``{subset}`` in their place."""
+    """Subsets; file names contain ``{subset}`` as a placeholder."""
 
 
 def read_sts_year(name: str, files: Files, layout: Layout) -> ScoredPairs:
@@ -56,7 +56,7 @@ def read_sts_year(name: str, files: Files, layout: Layout) -> ScoredPairs:
         for number, (pair, score) in enumerate(zip(pairs, gold, strict=True), start=1):
             cells = _cells(pairs_file, number, pair, 2)
             if not score.strip():
-                continue  # never scored by a person
+                continue  # not scored by the annotators
             first.append(cells[0])
             second.append(cells[1])
             scores.append(_score(gold_file, number, score, layout))
@@ -76,7 +76,7 @@ def read_pairs(name: str, files: Files, layout: Layout) -> ScoredPairs:
 def read_classes(name: str, files: Files, layout: Layout) -> TransferTask:
     """Read a file for each class, the positive one first (MR, CR, SUBJ, MPQA): one sentence per line.
 
-    CR has blank lines, which count; like SentEval, this replaces them by a full stop.
+    Blank lines (in CR) count as rows; as in SentEval, they are replaced by a full stop.
     """
     texts, labels = [], []
     for path, label in zip(files, (1, 0), strict=True):
@@ -93,7 +93,7 @@ def read_task(name: str, files: Files, layout: Layout) -> TransferTask:
 
 
 def read_trec(name: str, files: Files, layout: Layout) -> TransferTask:
-    """Read TREC, train and test: coarse class, colon, fine class, blank, question."""
+    """Read TREC, train and test: coarse class, colon, fine class, space, question."""
 
     def part(path: Path) -> LabeledTexts:
         texts, labels = [], []
@@ -122,7 +122,9 @@ def read_texts(name: str, files: Files, layout: Layout) -> LabeledTexts:
         for (number, _), label in zip(rows, found, strict=True):
             if label not in layout.labels:
                 known = list(layout.labels)
-                raise UserError(f"{path}, line {number}: the label {label!r} is none of {known}.")
+                raise UserError(
+                    f"{path}, line {number}: the label {label!r} is not one of {known}."
+                )
         labels = np.array([layout.labels.index(label) for label in found], dtype=np.int64)
     texts, *partners = ([cells[i] for _, cells in rows] for i in range(1, len(layout.columns)))
     return LabeledTexts(texts, labels, partners[0] if partners else None, name, str(path))
@@ -140,8 +142,8 @@ def _rows(path: Path, layout: Layout) -> Iterator[tuple[int, list[str]]]:
         with path.open("rb") as raw:
             for number, values in Delimited(path, raw, columns):
                 if values is None or not all(value.strip() for value in values):
-                    wanted = " and ".join(column.role for column in columns)
-                    raise UserError(f"{path}, line {number}: expected text in {wanted}.")
+                    names = " and ".join(column.role for column in columns)
+                    raise UserError(f"{path}, line {number}: expected text in {names}.")
                 yield number, [" ".join(value.split()) for value in values]
         return
     for number, line in enumerate(read_lines(path), start=1):

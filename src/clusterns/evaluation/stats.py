@@ -1,7 +1,7 @@
 """A paired bootstrap: all models are measured on the same resampled examples.
 
-A resample is a vector of counts: how often each example was drawn. Ranks follow from the counts, so
-nothing needs to be sorted again, which would take most of the time.
+A resample is a vector of counts: how often each example was drawn. Ranks are computed from the counts,
+without sorting each resample, which would take most of the time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ N_RESAMPLES = 1000
 
 
 def generator(seed: int, key: str) -> np.random.Generator:
-    """A generator per set, since sets of equal size must not share their resamples."""
+    """A generator for each set, since sets of equal size must not share their resamples."""
     return np.random.default_rng([seed, *key.encode()])
 
 

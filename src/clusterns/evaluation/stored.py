@@ -1,4 +1,4 @@
-"""Stored results: a file per set, which are joined to the results of a model."""
+"""Stored results: a file for each set; together they are the results of a model."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from clusterns.evaluation.catalog import SUITES
 from clusterns.evaluation.results import Recorded, Results, SetResult, SuiteResult, identified
 from clusterns.vectors.settings import Loading
 
-FOLDER = "evaluation"  # in a run folder, and in the cache
-# How a model was loaded; together with its fingerprint, this decides the vectors.
+FOLDER = "evaluation"  # subfolder of a run folder, and of the cache
+# How a model was loaded; with its fingerprint, this determines the vectors.
 READING = tuple(Loading.model_fields)
 SUITE_ORDER = (*SUITES, "own", "retrieval", "mteb")
 
 
 @dataclass
 class StoredResult(Recorded):
-    """The result of one set, with everything that decides it."""
+    """The result of one set, with everything that determines it."""
 
     FORMAT = 2
     suite: str
@@ -49,7 +49,7 @@ class StoredResult(Recorded):
 
     @property
     def key(self) -> str:
-        """Ten hexadecimal digits for everything that decides the result."""
+        """Ten hexadecimal digits that identify everything that determines the result."""
         versions = self.record.get("versions")
         fingerprint = self.model.get("fingerprint")
         decides = [fingerprint, self.reading, self.digest, self.settings, versions]
@@ -58,7 +58,7 @@ class StoredResult(Recorded):
 
     @property
     def date(self) -> str:
-        """When it was made."""
+        """The time at which it was computed."""
         return str(self.record.get("date", ""))
 
     def file(self, folder: Path) -> Path:
@@ -71,27 +71,27 @@ class StoredResult(Recorded):
         self.write(self.file(folder))
 
 
-def find_stored(folder: Path, wanted: StoredResult) -> StoredResult | None:
-    """The stored result that computing ``wanted`` would reproduce, with the same versions."""
-    path = wanted.file(folder)
+def find_stored(folder: Path, request: StoredResult) -> StoredResult | None:
+    """The stored result that computing ``request`` would reproduce, with the same versions."""
+    path = request.file(folder)
     try:
         return StoredResult.read(path) if path.is_file() else None
     except UserError:
-        return None  # damaged: computed again, which mends it
+        return None  # damaged: it is computed again and replaced
 
 
 def read_results(path: Path) -> list[Results]:
-    """The results in a file or a run folder; a run folder has one for each way its model was loaded."""
+    """The results in a file or a run folder; a run folder has one for each way of loading its model."""
     if not path.is_dir():
         return [Results.read(path)]
     stored = [StoredResult.read(each) for each in sorted((path / FOLDER).glob("*/*.json"))]
     if not stored:
-        raise UserError(f"{path} has no results: make them with `clusterns evaluate {path}`.")
+        raise UserError(f"{path} has no results: compute them with `clusterns evaluate {path}`.")
     return gather(stored)
 
 
 def gather(stored: Iterable[StoredResult]) -> list[Results]:
-    """Join stored results: one for each way the model was loaded, for its newest weights only."""
+    """Join stored results: one for each way of loading the model, for its newest weights only."""
     groups: dict[str, list[StoredResult]] = {}
     for one in sorted(stored, key=lambda one: one.date):
         groups.setdefault(json.dumps(one.reading), []).append(one)
@@ -103,20 +103,20 @@ def gather(stored: Iterable[StoredResult]) -> list[Results]:
         weights = newest.model.get("fingerprint")
         same = [one for one in group if one.model.get("fingerprint") == weights]
         if len(same) < len(group):
-            log(f"{newest.name}: {len(group) - len(same)} results of earlier weights are left out.")
+            log(f"{newest.name}: {len(group) - len(same)} results of earlier weights are ignored.")
         results = join(same)
         if differ:
-            told = ", ".join(f"{key} {newest.reading.get(key, 'default')}" for key in differ)
-            results.name = f"{results.name} ({told})"
+            settings = ", ".join(f"{key} {newest.reading.get(key, 'default')}" for key in differ)
+            results.name = f"{results.name} ({settings})"
         found.append(results)
     return found
 
 
 def join(stored: Iterable[StoredResult]) -> Results:
-    """One model's results from its sets, oldest first.
+    """Join the results of one model's sets, given oldest first.
 
-    Of several results on the same examples, the one with the most K-means runs counts, then the
-    newest.
+    If there are several results on the same examples, the one with the most K-means runs is used, then
+    the newest.
     """
     same: dict[tuple[str, str, str], list[StoredResult]] = {}
     for one in stored:
@@ -129,7 +129,7 @@ def join(stored: Iterable[StoredResult]) -> Results:
     results = Results(last.name, dict(last.model), dict(last.record))
     names = [(one.suite, one.set) for one in parts]
     for one in sorted(parts, key=_place):
-        # Two files of one's own may have the same name: their rows tell them apart.
+        # Two files of the user may have the same name; the digests of their rows distinguish them.
         twice = names.count((one.suite, one.set)) > 1
         suite = results.suites.setdefault(one.suite, SuiteResult({}))
         for label, value in one.sets.items():

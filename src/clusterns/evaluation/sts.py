@@ -13,9 +13,9 @@ from clusterns.vectors.embed import Embedder, Vectors
 def pair_cosines(first: Vectors, second: Vectors) -> NDArray[np.float64]:
     """The cosine of each row of one matrix with the same row of the other: (n,).
 
-    Row by row in single precision, as SentEval does it: pairs with the same words have cosines
-    that differ in the last bit only, and another order of the sums would order them differently
-    (which moves STS12 by 2e-5). A zero vector (no known word) has cosine 0 with everything.
+    Computed row by row in single precision, as in SentEval: pairs with the same words have cosines
+    that differ in the last bit only, and another order of summation would rank them differently
+    (which changes STS12 by 2e-5). A zero vector (no known word) has cosine 0 with everything.
     """
     products = np.array([np.dot(a, b) for a, b in zip(first, second, strict=True)])
     lengths = np.array(
@@ -26,7 +26,7 @@ def pair_cosines(first: Vectors, second: Vectors) -> NDArray[np.float64]:
 
 
 def spearman(cosines: NDArray[np.float64], scores: NDArray[np.float64]) -> float:
-    """Spearman's correlation; 0 if all cosines are equal, since then there is no ranking."""
+    """Spearman's correlation; 0 if all cosines are equal, since there is no ranking then."""
     return float(spearmanr(cosines, scores).statistic) if np.ptp(cosines) > 0 else 0.0
 
 

@@ -32,7 +32,7 @@ def suite_table(
     published: Published | None = None,
     measure: str = "",
 ) -> Table:
-    """One suite of one or more models side by side, below published rows if there are any.
+    """One suite of one or more models side by side, after published rows, if there are any.
 
     A table of retrieval shows one ``measure``.
     """
@@ -48,7 +48,7 @@ def suite_table(
         if any(name in numbers for name in names):
             table.rows.append((f"{label} (paper)", [numbers.get(name) for name in names]))
             table.spreads.append([None] * len(names))
-            averages.append(numbers.get(AVERAGE))  # the paper prints its own
+            averages.append(numbers.get(AVERAGE))  # the paper prints its own average
     averaged = averaged_sets(suite, names)
     has_average = False
     for label, result in models:

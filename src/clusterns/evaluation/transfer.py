@@ -1,4 +1,4 @@
-"""Transfer tasks: how well a linear classifier reads a class from frozen embeddings."""
+"""Transfer tasks: how well a linear classifier predicts classes from frozen embeddings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from clusterns.vectors.embed import Embedder
 
 @dataclass(frozen=True)
 class TransferScore:
-    """The accuracy (x100) of a task, F1 for a task of pairs, and which rows were right."""
+    """The accuracy (x100) of a task, F1 for a task of pairs, and which rows were correct."""
 
     accuracy: float
     f1: float | None
@@ -55,8 +55,8 @@ def transfer_score(
         labels = np.concatenate([labels, task.dev.labels[dev_order]])
         here = np.arange(len(labels))
         given = Fold(here[: len(features)], here[len(features) :])
-        # The classifier of the best strength is the one to test: trained again from the same
-        # seed on the same rows it would come out the same.
+        # The classifier of the best strength is tested: training it again with the same
+        # seed and rows would give the same classifier.
         trained = train_classifiers(both, labels, [given], [protocol.strengths], protocol)
         best = _best(trained.accuracies)
         predicted = trained.predict(_features(embed, task.test), 0, best)
@@ -72,7 +72,7 @@ def transfer_score(
 
 
 def senteval_order(part: LabeledTexts) -> Rows:
-    """SentEval's order of the rows, which decides the folds: by number of words, then by class."""
+    """SentEval's order of the rows, which determines the folds: by number of words, then by class."""
     sides = [part.texts] if part.partners is None else [part.texts, part.partners]
     words = [np.array([len(text.split()) for text in side]) for side in sides]
     return np.lexsort((part.labels, *reversed(words))).astype(np.int64)
@@ -92,7 +92,7 @@ def _folds(labels: Rows, protocol: Protocol) -> list[Fold]:
 
 
 def _best(accuracies: NDArray[np.float64]) -> int:
-    """The strength with the best mean over the folds, as SentEval rounds it; the first of equals."""
+    """The strength with the best mean over the folds, rounded as in SentEval; the first one in a tie."""
     return int(np.argmax(np.round(100 * accuracies.mean(axis=0), 2)))
 
 

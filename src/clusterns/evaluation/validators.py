@@ -70,13 +70,13 @@ class CombinedEvaluator(Evaluator):
 
 
 def validation(pairs: ScoredPairs | None, heldout: Dataset) -> Evaluator:
-    """Spearman on scored pairs, with the label-free score beside it; without pairs, the label-free
-    score alone."""
+    """Spearman on scored pairs and the label-free score; without pairs, the label-free score
+    alone."""
     texts = heldout["text"][:]
     if pairs is None:
         return HalvesEvaluator(texts)
     evaluators: list[Evaluator] = [ScoredPairsEvaluator(pairs)]
-    with suppress(UserError):  # too little text for a figure that is only logged
+    with suppress(UserError):  # too little text for a score that is only logged
         evaluators.append(HalvesEvaluator(texts))
     return CombinedEvaluator(evaluators)
 
@@ -85,13 +85,13 @@ MIN_WORDS = 6
 
 
 class HalvesEvaluator(Evaluator):
-    """Mean reciprocal rank of a sentence's second half among all second halves, and back.
+    """Mean reciprocal rank of a sentence's second half among all second halves, and vice versa.
 
     It measures whether embeddings capture what a sentence is about when its words differ. A random
     embedding of n sentences scores about ln(n)/n, a perfect one 1.
 
     Args:
-        sentences: held-out sentences; those under six words are left out.
+        sentences: held-out sentences; those with fewer than six words are skipped.
         name: prefix of the metric.
         batch_size: batch size.
     """
@@ -104,7 +104,7 @@ class HalvesEvaluator(Evaluator):
         if len(self.firsts) < 2:
             raise UserError(
                 f"the label-free score needs held-out sentences of {MIN_WORDS} words or more, and "
-                f"found {len(self.firsts)}: add text, or name a file of scored pairs with --dev."
+                f"found {len(self.firsts)}: add text, or pass a file of scored pairs with --dev."
             )
         self.name = name
         self.primary_metric = f"{name}_halves_mrr"
@@ -127,12 +127,12 @@ class HalvesEvaluator(Evaluator):
         return {"sentences": len(self.firsts)}
 
 
-def halved(texts: Sequence[str], fewest: int) -> tuple[list[str], list[str], list[int]]:
-    """First and second halves of all texts of ``fewest`` words or more, and the rows of these texts."""
+def halved(texts: Sequence[str], min_words: int) -> tuple[list[str], list[str], list[int]]:
+    """First and second halves of all texts of ``min_words`` words or more, and the rows of these texts."""
     firsts, seconds, rows = [], [], []
     for row, text in enumerate(texts):
         words = words_of(text)
-        if len(words) >= fewest:
+        if len(words) >= min_words:
             firsts.append("".join(words[: len(words) // 2]).strip())
             seconds.append("".join(words[len(words) // 2 :]))
             rows.append(row)
