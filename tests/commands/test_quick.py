@@ -77,7 +77,7 @@ REFUSALS = [
     (["train", "--output", "run"], "CORPUS"),
     (["train", "corpus.txt", "--output", "corpus.txt"], "is a file"),
     (["train", "corpus.txt", "--output", "full"], "not empty"),
-    (["train", "corpus.txt", "--output", "full", "--resume"], "holds no run"),
+    (["train", "corpus.txt", "--output", "full", "--resume"], "does not contain a run"),
     (["train", "corpus.txt", "--output", "old"], "--resume"),
     ([*TRAIN, "--resume"], "there is no run"),
     ([*TRAIN, "--set", "clustres=3"], "Did you mean clusters"),

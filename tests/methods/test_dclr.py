@@ -79,7 +79,7 @@ def test_several_processes_without_a_guide_are_refused_before_anything_is_writte
     chosen = recipe(tiny_bert)
     model = build_model(chosen)
     monkeypatch.setattr(distributed, "get_world_size", lambda: 2)
-    with pytest.raises(UserError, match="name its run with --set guide=DIR"):
+    with pytest.raises(UserError, match="pass its run with --set guide=DIR"):
         build_loss(chosen, model, short_texts(8))
 
 

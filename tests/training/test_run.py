@@ -104,7 +104,7 @@ def test_if_nothing_beats_the_base_the_base_is_the_result(
     result, folder = run([0.9, 0.1, 0.2], patience=2)
     assert (result.best_step, result.best_score) == (0, 0.9)
     assert result.steps == 4  # two validations without gain over the base
-    assert "Nothing beat the base" in capsys.readouterr().err
+    assert "No step beat the base" in capsys.readouterr().err
     base = load_base(str(tiny_bert), "cls").encode(["a song"])
     assert (SentenceTransformer(str(folder.model)).encode(["a song"]) == base).all()
 

@@ -55,7 +55,7 @@ def test_a_checkpoint_without_the_state_is_refused_where_there_is_one(
     tiny_bert: Path, tmp_path: Path
 ) -> None:
     run(tiny_bert, tmp_path / "run", SentenceTransformerTrainer)
-    with pytest.raises(UserError, match="does not hold the state of the loss"):
+    with pytest.raises(UserError, match="does not contain the state of the loss"):
         run(tiny_bert, tmp_path / "run", resume_from_checkpoint=True)
     load_loss(ContrastiveLoss(Vectors()), tmp_path)  # which has no state
 

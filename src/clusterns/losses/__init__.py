@@ -1,4 +1,4 @@
-"""Losses: token rows and a model come in, one loss with its diagnostics goes out.
+"""Losses: the input is token rows and a model, the output one loss with its diagnostics.
 
-The formulas are pure functions; a loss joins InfoNCE with the parts of a method, one file for each method.
+The formulas are pure functions. A loss combines InfoNCE with the parts of a method; each method has its own file.
 """

@@ -29,8 +29,9 @@ CorpusVectors = Callable[[], Tensor]
 
 class Clustering(Part):
     """K centroids that follow the batches. A sample's second nearest centroid is its hard negative; every
-    denominator holds the hard negatives of the whole batch, so possibly one's own centroid, too (Eq. 2). The
-    other members of a sample's cluster are its false negatives, which the bidirectional margin loss holds at a
+    denominator contains the hard negatives of all samples of the batch, possibly including the sample's own
+    centroid (Eq. 2). The
+    other members of a sample's cluster are its false negatives, which the bidirectional margin loss keeps at a
     distance (Eq. 4-6).
 
     Inactive until the mean in-batch cosine reaches ``sigma``. The initialization step still uses
@@ -39,7 +40,7 @@ class Clustering(Part):
     Args:
         settings: the settings.
         dimension: width of the embeddings.
-        seed: of the first centroid and of the random clusters.
+        seed: seed of the first centroid and of the random clusters.
         corpus_vectors: returns (m, d) training vectors of the corpus, for ``initialization="corpus"``.
     """
 
@@ -66,7 +67,7 @@ class Clustering(Part):
         self.register_buffer("centroids", torch.zeros(settings.clusters, dimension))
 
     def terms(self, batch: Batch, training: bool) -> TermsOf | None:
-        """One step of Algorithm 1: None until clustering has started, and in the step that starts it."""
+        """One step of Algorithm 1; returns None until the step after clustering has started."""
         s = self.settings
         if training:
             self.step += 1
@@ -96,10 +97,10 @@ class Clustering(Part):
         return terms_of
 
     def is_ready(self, batch: Batch) -> bool:
-        """Whether clustering starts in this step: by its number (S), or by the in-batch similarity."""
+        """Whether clustering starts in this step: by the step number (S), or by the in-batch similarity."""
         if self.settings.start_step is not None:
             return self.step >= self.settings.start_step
-        # One answer for all processes: the last digit may differ from machine to machine.
+        # Broadcast, since the last digit may differ between machines.
         anchors, positives = (view.detach() for view in batch.all_views[:2])
         similarity = mean_in_batch_similarity(anchors, positives, self.sigma_counts_positives)
         return bool(broadcast(similarity) <= self.settings.sigma)
@@ -116,7 +117,7 @@ class Clustering(Part):
         self.started_at = self.step
 
     def first_centroids(self, batch: Batch) -> Tensor:
-        """(K, d): rows of the batch, each the least similar to the one before; or K-means over the corpus."""
+        """(K, d): rows of the batch, each the least similar one to its predecessor; or K-means over the corpus."""
         if self.corpus_vectors is None:
             similarities = self.initial_similarities(batch)
             generator = torch.Generator().manual_seed(self.seed)
@@ -128,12 +129,12 @@ class Clustering(Part):
         return global_centroids(vectors, len(self.centroids), self.seed)
 
     def initial_similarities(self, batch: Batch) -> Tensor:
-        """(N, N) similarities that decide which rows become the first centroids."""
+        """(N, N) similarities for choosing the first centroids."""
         return cosine_matrix(batch.all_anchors, batch.all_anchors)
 
     @torch.no_grad()
     def update(self, anchors: Tensor) -> None:
-        """Move each centroid towards the mean of its (raw) members; one without members stays (Eq. 7-8)."""
+        """Move each centroid towards the mean of its (raw) members; one without members is unchanged (Eq. 7-8)."""
         labels = cosine_matrix(anchors, self.centroids).argmax(1)
         sums, counts = cluster_sums(anchors, labels, len(self.centroids))
         moved = self.centroids.lerp(self.target(sums, counts), self.settings.momentum)
@@ -175,7 +176,7 @@ class Clustering(Part):
         return Penalty("margin_loss", cells.sum(1), same_cluster.sum(1), s.margin_weight)
 
     def diagnostics(self, batch: Batch) -> dict[str, Tensor | float]:
-        """The paper's figures: similarities to and between centroids, false-negative rate."""
+        """The paper's diagnostics: similarities to and between centroids, false-negative rate."""
         if self.started_at is None:
             return {}
         anchors = batch.all_anchors.to(self.centroids)
@@ -184,7 +185,7 @@ class Clustering(Part):
         return dict(cluster_figures(anchors, self.centroids, nearest, hard))
 
     def summary(self) -> dict[str, int | None]:
-        """When clustering started."""
+        """The step in which clustering started."""
         return {"clustering_started_at": self.started_at}
 
     def warning(self) -> str | None:
@@ -206,7 +207,7 @@ class ReleasedClustering(Clustering):
     sigma_counts_positives = True
 
     def initial_similarities(self, batch: Batch) -> Tensor:
-        """Anchors with positives."""
+        """Similarities of anchors with positives."""
         return cosine_matrix(batch.all_anchors, batch.all_positives)
 
     def target(self, sums: Tensor, counts: Tensor) -> Tensor:
@@ -214,12 +215,12 @@ class ReleasedClustering(Clustering):
         return sums
 
     def negative_weights(self, hard: Tensor) -> Tensor:
-        """Mu is for the sample's own hard negative only."""
+        """Mu applies to the sample's own hard negative only."""
         chosen = F.one_hot(hard, len(self.centroids)).to(self.centroids)
         return chosen.sum(0) + (self.settings.hard_negative_weight - 1) * chosen
 
     def margin(self, rows: Rows, same_cluster: Tensor) -> Penalty:
-        """Anchors with positives, and the mean is over all cells."""
+        """The margin loss of anchors with positives; its mean is over all cells."""
         s, delta = self.settings, rows.similarities - rows.own_similarities
         cells = bidirectional_margin(delta.masked_fill(~same_cluster, 0.0), s.alpha, s.beta)
         counts = torch.full_like(rows.index, cells.shape[1])
@@ -229,7 +230,7 @@ class ReleasedClustering(Clustering):
 class StaleNegatives(Clustering):
     """A control without clustering: each sample's extra negative is a random, stale sentence vector.
 
-    The K columns, their weights, the step in which they start and the momentum updates are those of
+    The K columns, their weights, the starting step and the momentum updates are the same as in
     :class:`Clustering`, but each vector moves towards one random anchor instead of a cluster's mean.
     """
 
@@ -279,7 +280,7 @@ class ClusterNSLoss(ContrastiveLoss):
         model: the model to train.
         temperature: tau.
         parts: further parts of the loss.
-        seed: of the first centroid.
+        seed: seed of the first centroid.
         corpus_vectors: returns (m, d) training vectors of the corpus; K-means over them gives the
             first centroids. None: they come from the batch.
         **options: settings of :class:`ClusteringSettings` (clusters, momentum, sigma, ...), and

@@ -1,4 +1,4 @@
-"""InfoNCE over the views of each sentence, and what the parts of a method add: the frame of every loss."""
+"""The frame of every loss: InfoNCE over the views of each sentence, and the terms of a method's parts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIMCSE = "gao2021simcse"
 
 
 class ContrastiveLoss(CachedLossMixin, nn.Module):
-    """InfoNCE over two views of each sentence (unsupervised SimCSE, Eq. 1), and what ``parts`` add.
+    """InfoNCE over two views of each sentence (unsupervised SimCSE, Eq. 1), and the terms of ``parts``.
 
     Inputs: one column of sentences (the positive is the same sentence under another dropout mask),
     or one for each view (anchor, positive, others that a part needs). No labels.
@@ -31,11 +31,11 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
     Args:
         model: the model to train.
         temperature: tau.
-        parts: what the method adds: negatives, penalties and their state.
-        views: number of times that a single column of sentences goes through the encoder.
+        parts: the parts of the method: negatives, penalties and their state.
+        views: number of times that a single column of sentences is encoded.
         auxiliary_columns: number of columns after the views that only the parts read.
-        mini_batch_size: rows that go through the encoder at once. The rows are sorted by length
-            first, so that short ones are not padded to the longest. None: all rows in one call, or
+        mini_batch_size: rows that are encoded at once. The rows are sorted by length
+            first, to avoid padding short ones to the longest. None: all rows in one call, or
             64 with the gradient cache.
         gradient_cache: keep the activations of one mini-batch only, at the cost of a second
             forward pass.
@@ -43,7 +43,7 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         masked_lm_weight: its weight in the total.
     """
 
-    # From the mixin, which the type checker does not see.
+    # From the mixin, which the type checker cannot see.
     forward_cached: Callable[..., Tensor]
     embed_minibatch_iter: Callable[..., Iterator[tuple[Tensor, Any]]]
 
@@ -84,7 +84,7 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
     def forward(
         self, sentence_features: Iterable[Features], labels: Tensor | None = None
     ) -> Tensor:
-        """Loss of one batch; ``labels`` belong to the library's interface and are not used."""
+        """Loss of one batch; ``labels`` are part of the library's interface and are not used."""
         columns = list(sentence_features)
         device = next(value.device for value in columns[0].values() if isinstance(value, Tensor))
         training = torch.is_grad_enabled()
@@ -109,11 +109,11 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         return self._with_masked_lm(loss, self.stacked_for_masked_lm(columns))
 
     def stacked(self, columns: Sequence[Features]) -> dict[str, Any]:
-        """The rows that go through the encoder, one view of the batch after another."""
+        """The rows to encode, one view of the batch after another."""
         return stack_views(columns[: len(columns) - self.auxiliary_columns], self.views)
 
     def stacked_for_masked_lm(self, columns: Sequence[Features]) -> dict[str, Any]:
-        """The rows that the masked-LM objective masks: anchors and positives, as in SimCSE."""
+        """The rows for the masked-LM objective: anchors and positives, as in SimCSE."""
         views = columns[: len(columns) - self.auxiliary_columns]
         return stack_views(views[:2], min(2, self.views))
 
@@ -144,7 +144,7 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
     ) -> Tensor:
         """Loss from the embedded mini-batches; ``labels`` restores the order of sorted rows."""
         rows = torch.cat(reps[0])
-        # Cosines and centroids need full precision, whatever the encoder runs in.
+        # Cosines and centroids need full precision, whatever the precision of the encoder.
         with _full_precision(rows.device):
             rows = rows.to(torch.promote_types(rows.dtype, torch.float32))
             views = (rows if labels is None else rows[labels]).chunk(self._views_of_a_row)
@@ -192,7 +192,7 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         return events
 
     def summary(self) -> dict[str, Any]:
-        """What the results of a run record about the parts."""
+        """Facts about the parts for the results of a run."""
         return {key: value for part in self.parts.values() for key, value in part.summary().items()}
 
     def warnings(self) -> list[str]:
@@ -218,7 +218,7 @@ class ContrastiveLoss(CachedLossMixin, nn.Module):
         return dict(zip(values, numbers.tolist(), strict=True))
 
     def _negative_share(self, batch: Batch) -> dict[str, Tensor]:
-        """Mean share of the extra negatives in the denominator: near zero, they have no effect."""
+        """Mean share of the extra negatives in the denominator; near zero, they have no effect."""
         found = [part.terms(batch, False) for part in self.parts.values()]
         active = [terms_of for terms_of in found if terms_of is not None]
 

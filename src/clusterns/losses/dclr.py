@@ -1,4 +1,4 @@
-"""DCLR: noise as negatives, and a frozen guide that says which negatives are false."""
+"""DCLR: noise as negatives, and a frozen guide that identifies false negatives."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class NoiseNegatives(Part):
     Args:
         settings: the settings.
         temperature: tau of the loss that the noise ascends.
-        seed: of the samples.
+        seed: seed of the samples.
     """
 
     settings: NoiseSettings
@@ -46,7 +46,7 @@ class NoiseNegatives(Part):
         self.step = 0
 
     def terms(self, batch: Batch, training: bool) -> TermsOf | None:
-        """Sample the noise of this step and let it ascend the loss."""
+        """Sample the noise of this step and move it up the gradient of the loss."""
         self.step += training
         self.n_negatives = int(self.settings.noise_ratio * len(batch.all_anchors))
         if not self.n_negatives:
@@ -85,7 +85,7 @@ class NoiseNegatives(Part):
 
 
 class Guide(Part):
-    """In-batch negatives that a frozen guide model finds too similar leave the denominator.
+    """In-batch negatives that a frozen guide model finds too similar are removed from the denominator.
 
     Args:
         settings: the settings.
@@ -99,7 +99,7 @@ class Guide(Part):
         self, settings: GuideSettings, guide: SentenceTransformer, *, column: int = 0
     ) -> None:
         super().__init__(settings)
-        # In a list, so that it is not a submodule: it can be loaded again and stays out of checkpoints.
+        # In a list, so that it is not a submodule: it can be loaded again, so checkpoints need not contain it.
         self._guide = [guide.eval().requires_grad_(False)]
         self.column = column
         self._vectors: Tensor | None = None
@@ -113,7 +113,7 @@ class Guide(Part):
         """Embed the sentences of all processes: (N, d) unit vectors."""
         column = columns[self.column]
         vectors = embed(self.guide.to(column["attention_mask"].device), column)
-        # Half precision could not tell a cosine of 0.90 from one of 0.904.
+        # Half precision could not distinguish cosines of 0.90 and 0.904.
         vectors = vectors.to(torch.promote_types(vectors.dtype, torch.float32))
         self._vectors = gather(F.normalize(vectors, dim=-1))
 
@@ -141,7 +141,7 @@ class Guide(Part):
 
 @lru_cache(maxsize=1)
 def load_guide(name: str) -> SentenceTransformer:
-    """Load the guide by its name, once for loss and collator. A plain encoder, as SimCSE's releases
-    are, uses the state of its first token."""
+    """Load the guide by its name, once for loss and collator. For a plain encoder, such as SimCSE's
+    releases, the embedding is the state of the first token."""
     plain = not is_sentence_transformer(resolve_model(name))
     return load_model(name, pooling="cls" if plain else None)

@@ -1,4 +1,4 @@
-"""Communication between processes, as far as the losses need it."""
+"""Communication between processes for the losses."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = [
 
 
 def gather(rows: Tensor) -> Tensor:
-    """The rows of all processes in rank order, with gradient for this process's own."""
+    """The rows of all processes in rank order, with gradient for this process's rows only."""
     return all_gather_with_grad(rows) if get_world_size() > 1 else rows
 
 
@@ -36,7 +36,7 @@ def total(count: Tensor) -> Tensor:
 
 
 def no_sync(model: Any) -> AbstractContextManager[None]:
-    """Within the block, forward and backward passes leave their gradients in this process."""
+    """Within the block, gradients are not synchronized between processes."""
     return model.no_sync() if isinstance(model, DistributedDataParallel) else nullcontext()
 
 
@@ -44,7 +44,7 @@ def add_sequential(model: Any, first: Tensor, last: Tensor) -> Tensor:
     """``first + last``, two losses (scalars) of ``model`` whose backward passes run in this order.
 
     Data parallelism averages the gradients of the processes once per step. A loss with a gradient
-    cache does this at its end, so it has to come last; the other loss runs before it, unaveraged.
+    cache does this at its end, so it must come last; the other loss runs before it, without averaging.
 
     Args:
         model: the model, which may be wrapped for data parallelism.

@@ -21,9 +21,9 @@ from clusterns.methods.esimcse import QueueSettings
 class MomentumQueue(Part):
     """Extra negatives: the anchors of earlier batches, embedded by a slower copy of the model.
 
-    A batch joins the queue after it has been compared, so it never meets itself. The momentum
-    encoder is updated before it embeds, and runs without dropout and gradient; the train-only head
-    behind it is the model's own.
+    A batch is added to the queue after the comparison, so it is never compared with itself. The momentum
+    encoder is updated before it embeds, and runs without dropout and gradient. The train-only head
+    after it is the model's own.
 
     Args:
         settings: the settings.
@@ -33,7 +33,7 @@ class MomentumQueue(Part):
 
     settings: QueueSettings
     vectors: Tensor
-    """(size, d); the newest ``length`` rows at the end are filled."""
+    """(size, d); the last ``length`` rows are filled, the newest at the end."""
     counters = ("length",)
     citation = "wu2022esimcse"
 
@@ -57,7 +57,7 @@ class MomentumQueue(Part):
             self._embedded = embed(encoder, columns[0])
 
     def terms(self, batch: Batch, training: bool) -> TermsOf | None:
-        """Compare with the queue as it is, then append this batch."""
+        """Compare with the current queue, then append this batch."""
         before = F.normalize(self.queue(), dim=-1)
         if training:
             assert self._embedded is not None
@@ -73,7 +73,7 @@ class MomentumQueue(Part):
         return self.vectors[len(self.vectors) - self.length :].clone()
 
     def push(self, vectors: Tensor) -> None:
-        """Append (n, d) vectors; the oldest ones leave."""
+        """Append (n, d) vectors and drop the oldest ones."""
         size = len(self.vectors)
         self.vectors.copy_(torch.cat([self.vectors, vectors.to(self.vectors)])[-size:])
         self.length = min(size, self.length + len(vectors))

@@ -1,4 +1,4 @@
-"""Tokenized rows on their way to the encoder: stacked, sorted by length, in mini-batches."""
+"""Prepare tokenized rows for the encoder: stack, sort by length, split into mini-batches."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def stack_views(columns: Sequence[Features], views: int = 2) -> dict[str, Any]:
 
 
 def columns_of(inputs: Mapping[str, Any], device: torch.device) -> list[Features]:
-    """The tokenized rows of each view, as the trainer hands a collated batch to the loss."""
+    """The tokenized rows of each view, as the trainer passes a collated batch to the loss."""
     names = [key.removesuffix("input_ids") for key in inputs if key.endswith("_input_ids")]
     return [
         {

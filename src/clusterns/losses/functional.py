@@ -1,4 +1,4 @@
-"""The formulas as pure tensor functions: embeddings in, numbers out, no model and no state."""
+"""The formulas as pure functions of tensors, without a model or state."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def info_nce(
         index: (n,) column of each anchor's own positive.
         temperature: tau.
         in_batch_weights: (n, m) weight of each cell in the denominator. None: 1.
-        mask: (n, m) cells left out of the denominator.
+        mask: (n, m) cells excluded from the denominator.
         extra_positives: (n, m) cells that share the numerator with the own positive: the loss is
             then the mean of their negative log-probabilities.
         negatives: (n, k) cosines of the anchors with extra negatives.
@@ -94,12 +94,12 @@ def cluster_sums(vectors: Tensor, labels: Tensor, clusters: int) -> tuple[Tensor
 
 
 def farthest_chain(similarities: Tensor, count: int, first: int) -> Tensor:
-    """Choose ``count`` rows of a batch, each the least similar to the one before (Sec. 3.3).
+    """Choose ``count`` rows of a batch, each the least similar one to its predecessor (Sec. 3.3).
 
     Args:
         similarities: (n, n) similarities within the batch.
         count: number of rows to choose, at most n.
-        first: the row to begin with.
+        first: index of the first row.
 
     Returns:
         (count,) distinct row indices.
@@ -108,7 +108,7 @@ def farthest_chain(similarities: Tensor, count: int, first: int) -> Tensor:
         raise ValueError(
             f"cannot choose {count} centroids from a batch of {len(similarities)} rows"
         )
-    # A tensor of one row index: a GPU would have to be waited for to turn it into a number.
+    # A tensor of one row index: converting it to a number would wait for the GPU.
     last = torch.tensor([first], device=similarities.device)
     used = torch.zeros(len(similarities), dtype=torch.bool, device=similarities.device)
     chosen = []
@@ -125,7 +125,7 @@ def global_centroids(vectors: Tensor, clusters: int, seed: int) -> Tensor:
     Args:
         vectors: (m, d) training vectors of the corpus, or of a sample of it.
         clusters: K.
-        seed: of the K-means.
+        seed: seed of the K-means.
     """
     from sklearn.cluster import KMeans
 
@@ -138,7 +138,7 @@ def global_centroids(vectors: Tensor, clusters: int, seed: int) -> Tensor:
 def cluster_figures(
     anchors: Tensor, centroids: Tensor, nearest: Tensor, hard: Tensor
 ) -> dict[str, Tensor]:
-    """The paper's figures: similarities to and between centroids, false-negative rate.
+    """The paper's diagnostics: similarities to and between centroids, false-negative rate.
 
     Args:
         anchors: (N, d).

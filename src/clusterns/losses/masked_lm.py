@@ -1,4 +1,4 @@
-"""Masked language modelling as an auxiliary objective."""
+"""Masked language modeling as an auxiliary objective."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class MaskedLanguageModelling:
         Args:
             model: the model, which may be wrapped for data parallelism.
             features: the tokenized sentences.
-            mini_batch_size: rows that go through the model at once. None: all.
+            mini_batch_size: rows that are passed through the model at once. None: all.
             recompute: keep no activations; the backward pass runs each mini-batch again, with the
                 same dropout masks.
         """
@@ -59,10 +59,10 @@ class MaskedLanguageModelling:
     def masked(self, features: Mapping[str, Any]) -> dict[str, Any]:
         """A masked copy of the tokenized sentences, with its labels."""
         original: Tensor = features["input_ids"]
-        # The library masks on the CPU. Sampled here rather than in the collator, the masks follow the
-        # random state of the training step, which a checkpoint restores.
+        # The library masks on the CPU. Masks are sampled here rather than in the collator, so that they depend
+        # on the random state of the training step, which a checkpoint restores.
         masked, labels = self._collator.torch_mask_tokens(original.cpu().clone())
-        # Columns of different lengths are padded with 0, which is a word in some vocabularies.
+        # Columns of different lengths are padded with 0, which some vocabularies use for a word.
         labels[features["attention_mask"].cpu() == 0] = NOT_MASKED
         return {
             **features,

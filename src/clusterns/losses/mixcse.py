@@ -1,4 +1,4 @@
-"""Mixed negatives (MixCSE): a little of one's own positive in another sentence's."""
+"""Mixed negatives (MixCSE): a sentence's own positive, mixed into another sentence's."""
 
 from __future__ import annotations
 
@@ -48,5 +48,5 @@ class MixedNegatives(Part):
 
 
 def _all_but(cells: Tensor, column: Tensor) -> Tensor:
-    """Weights (n, N) of 1, except for a 0 in one column of each row."""
+    """Weights (n, N): 1, except for a 0 in one column of each row."""
     return torch.ones_like(cells).scatter(1, column[:, None], 0.0)

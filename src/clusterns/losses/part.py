@@ -1,4 +1,4 @@
-"""Parts: what a method adds to the contrastive loss, and the batch that they look at."""
+"""Parts: the terms that a method adds to the contrastive loss, and the batch that they are computed from."""
 
 from __future__ import annotations
 
@@ -16,15 +16,14 @@ from clusterns.losses.distributed import gather, get_rank
 from clusterns.losses.features import Features
 from clusterns.settings import Settings
 
-# Elements of an (n, N) matrix that is held at once: on a CPU, that of a batch of 512 (1 MiB in
-# fp32). A comparison holds about ten of them. On a GPU each operation has to be launched, so chunks
-# are larger.
+# Maximum number of elements of an (n, N) matrix: on a CPU, that of a batch of 512 (1 MiB in fp32). A
+# comparison holds about ten of them. On a GPU each operation has to be launched, so chunks are larger.
 MAX_ELEMENTS = 2**18
 MAX_ELEMENTS_GPU = 2**24
 
 
 def max_elements(device: torch.device) -> int:
-    """Elements of a matrix that is held at once on ``device``."""
+    """Maximum number of elements of a matrix on ``device``."""
     return MAX_ELEMENTS if device.type == "cpu" else MAX_ELEMENTS_GPU
 
 
@@ -61,7 +60,7 @@ class Batch:
         return self.all_views[1]
 
     def detached(self) -> Batch:
-        """The same numbers without gradient."""
+        """The same values without gradient."""
         views = tuple(view.detach() for view in self.all_views)
         return replace(self, anchors=self.anchors.detach(), all_views=views)
 
@@ -71,7 +70,7 @@ class Batch:
         """The (n,) results of ``compare``, which treats each anchor independently.
 
         A large batch is compared in chunks of anchors, and once more in the backward pass, so
-        memory grows with N rather than with its square.
+        memory is linear in N rather than quadratic.
 
         Args:
             compare: returns (n,) tensors for n anchors.
@@ -86,7 +85,7 @@ class Batch:
         chunks = zip(rows.anchors.split(size), rows.index.split(size), strict=True)
 
         def compare_chunk(anchors: Tensor, index: Tensor) -> tuple[Tensor, ...]:
-            # A new object, so that what is computed from it is not kept for the backward pass.
+            # A new object, so that nothing computed from it is kept for the backward pass.
             return compare(replace(rows, anchors=anchors, index=index))
 
         results = [checkpoint(compare_chunk, *chunk, use_reentrant=False) for chunk in chunks]
@@ -114,7 +113,7 @@ class Rows(Batch):
 
 @dataclass(frozen=True)
 class Penalty:
-    """A term beside InfoNCE: the mean of its values over all processes."""
+    """A term added to InfoNCE: the mean of its values over all processes."""
 
     name: str
     """Its name in the log."""
@@ -128,7 +127,7 @@ class Penalty:
 
 @dataclass(frozen=True)
 class Terms:
-    """What a part adds for n anchors and the N rows that they are compared with."""
+    """The terms of a part for n anchors and the N rows that they are compared with."""
 
     negatives: Tensor | None = None
     """(n, k) cosines with extra negatives."""
@@ -137,9 +136,9 @@ class Terms:
     in_batch_weights: Tensor | None = None
     """(n, N) weights in the denominator. Column ``index[i]`` is anchor i's own positive: leave it at 1. None: all 1."""
     mask: Tensor | None = None
-    """(n, N) pairs that are left out of the denominator."""
+    """(n, N) pairs that are excluded from the denominator."""
     extra_positives: Tensor | None = None
-    """(n, N) pairs that join the numerator."""
+    """(n, N) pairs that are added to the numerator."""
     penalties: Sequence[Penalty] = ()
 
 
@@ -147,17 +146,17 @@ TermsOf = Callable[[Rows], Terms]
 
 
 class Part(nn.Module):
-    """One part of a loss, with its settings. A new one overrides :meth:`terms`, and whatever else it needs.
+    """One part of a loss, with its settings. A new one overrides :meth:`terms`, and other methods as needed.
 
-    State that has to survive from step to step belongs in buffers and ``counters``: they are saved
-    in checkpoints. A second model is frozen, and its attribute must not be called ``model``, which
-    Sentence Transformers would replace by the model that is trained.
+    State that persists from step to step belongs in buffers and ``counters``, which checkpoints
+    contain. A second model is frozen, and its attribute must not be called ``model``: Sentence
+    Transformers would replace it with the model being trained.
     """
 
     n_negatives: int = 0
     """Extra negatives per row; the size of a chunk depends on it."""
     counters: ClassVar[tuple[str, ...]] = ()
-    """Attributes that hold an integer or None and belong to the state. Unlike buffers they stay on
+    """Attributes of the state whose values are integers or None. Unlike buffers they stay on
     the CPU, so that reading them never waits for a GPU."""
     citation: ClassVar[str] = ""
     """Key of the paper in citations.bib, or BibTeX, for the model card."""
@@ -169,7 +168,7 @@ class Part(nn.Module):
         """Lines for the log, such as "clustering starts"."""
 
     def observe(self, model: Any, columns: Sequence[Features], training: bool) -> None:
-        """Look at this process's tokenized columns once per step, before the encoder does.
+        """Read this process's tokenized columns once per step, before they are encoded.
 
         Runs without gradient.
 
@@ -180,7 +179,7 @@ class Part(nn.Module):
         """
 
     def terms(self, batch: Batch, training: bool) -> TermsOf | None:
-        """Take in the embedded batch once per step, and return a function that gives its terms.
+        """Process the embedded batch once per step, and return a function that computes the terms.
 
         Args:
             batch: the rows of all processes: state computed from them is the same everywhere.
@@ -194,11 +193,11 @@ class Part(nn.Module):
         raise NotImplementedError
 
     def diagnostics(self, batch: Batch) -> Mapping[str, Tensor | float]:
-        """Figures of the last batch for the log, computed on request."""
+        """Diagnostics of the last batch for the log, computed on request."""
         return {}
 
     def summary(self) -> Mapping[str, Any]:
-        """What the results of a run record about this part."""
+        """Facts about this part for the results of a run."""
         return {}
 
     def warning(self) -> str | None:
@@ -234,7 +233,7 @@ def combine(terms: Sequence[Terms]) -> dict[str, Tensor | None]:
     mask = _joined((each.mask for each in terms), torch.logical_or)
     extra_positives = _joined((each.extra_positives for each in terms), torch.logical_or)
     if mask is not None and extra_positives is not None:
-        # A positive of one part stays in the denominator, whatever another part masks.
+        # A positive of one part stays in the denominator, even if another part masks it.
         mask = mask & ~extra_positives
     return {
         "negatives": torch.cat(negatives, dim=1) if negatives else None,

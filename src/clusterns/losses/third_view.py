@@ -1,4 +1,4 @@
-"""What a third view of each sentence adds: a negative (ConPVP), or a soft negative (SNCSE)."""
+"""Parts that use a third view of each sentence: as a negative (ConPVP), or a soft negative (SNCSE)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods: settings come in, a checked recipe goes out, with the parts, views and defaults that a method consists of.
+"""Methods: the input is settings, the output a checked recipe with a method's parts, views and defaults.
 
-A method is a record without PyTorch; what its parts compute is in the file of the same name in `losses`.
+A method is a record and does not load PyTorch; the file of the same name in `losses` computes its parts.
 """

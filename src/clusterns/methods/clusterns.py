@@ -40,7 +40,7 @@ class ClusteringSettings(PartSettings):
     hard_negative_weight: float = Field(1.0, ge=0)
     """Weight of the hard negatives in the denominator (mu)."""
     false_negatives: Literal["margin", "mask", "positives", "none"] = "margin"
-    """Other members of a sample's cluster: held by the margin loss, masked out, used as positives, or none."""
+    """Other members of a sample's cluster: margin loss, masked out, used as positives, or none."""
     margin_weight: float = Field(1e-3, ge=0)
     """Weight of the bidirectional margin loss (lambda)."""
     alpha: float = Field(0.0, ge=0, le=2)
@@ -73,7 +73,7 @@ class ClusteringSettings(PartSettings):
             )
         if self.start_step is not None and "sigma" in self.model_fields_set:
             raise ValueError(
-                "sigma and start_step both say when clustering starts: set one of them."
+                "sigma and start_step both determine when clustering starts: set one of them."
             )
         return self
 
@@ -91,7 +91,7 @@ class ClusteringSettings(PartSettings):
             )
 
     def make_part(self, context: Context) -> Clustering:
-        """Make the centroids, which start from the batch or from a sample of the corpus."""
+        """Make the centroids, initialized from the batch or from a sample of the corpus."""
         from clusterns.losses.clusterns import make_clustering
 
         rows = evenly_spaced(len(context.texts), self.initialization_sample)
@@ -117,7 +117,7 @@ class ClusterNS(Method):
     """Batches are clustered: near centroids are hard negatives, cluster members false negatives.
 
     Each sample's second nearest centroid is a negative that is hard but belongs to another cluster.
-    The other members of its own cluster, which may mean the same, are held at a distance by a margin.
+    The other members of its own cluster, which may mean the same, are kept at a distance by a margin.
     """
 
     name = "clusterns"

@@ -1,4 +1,4 @@
-"""ConPVP: templates that say what a sentence is about, and what it is not about."""
+"""ConPVP: templates that state what a sentence is about, and what it is not about."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from clusterns.views.view import View
 if TYPE_CHECKING:
     from clusterns.losses.third_view import ThirdViewNegatives
 
-# Our own sets, in the spirit of the published ones.
+# Our own sets, similar to the published ones.
 AFFIRMATIVE = tuple(
     Template(text)
     for text in (
@@ -86,7 +86,7 @@ class ConPVP(Method):
     }
 
     def check(self, recipe: Recipe) -> None:
-        """Refuse another template for the positives, which has its own."""
+        """Refuse a template for the positives: the method has its own."""
         if recipe.positive_template:
             raise ValueError("positive_template does not go with method conpvp, which has its own.")
         if not recipe.template:

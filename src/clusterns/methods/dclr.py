@@ -1,4 +1,4 @@
-"""DCLR: noise as negatives, and a frozen guide model that says which negatives are false."""
+"""DCLR: noise as negatives, and a frozen guide model that identifies false negatives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from clusterns.losses.dclr import Guide, NoiseNegatives
 
-OWN_GUIDE = "judge"  # name on disk, which earlier versions wrote
+OWN_GUIDE = "judge"  # file name, shared with earlier versions
 
 
 @part("noise")
@@ -54,10 +54,10 @@ class GuideSettings(PartSettings):
     guide_threshold: float = Field(0.9, ge=-1, le=1)
     """Leave out negatives whose cosine under the guide is above this (phi)."""
     guide_steps: int = Field(125, ge=1)
-    """Steps of the SimCSE run that makes the guide if none is named."""
+    """Steps of the SimCSE run that trains the guide if none is given."""
 
     def check(self, recipe: Recipe) -> None:
-        """A row must be one sentence: of two, the guide would compare the anchors only."""
+        """A row must be one sentence: with two, the guide would compare the anchors only."""
         if recipe.positives in PAIRED:
             raise ValueError(
                 f"positives = {recipe.positives} does not go with a guide of whole sentences."
@@ -68,7 +68,7 @@ class GuideSettings(PartSettings):
         from clusterns.losses.dclr import Guide
 
         guide = self._guide(context.folder)
-        if guide is None:  # a dry run, in which none is trained: it costs what the model costs
+        if guide is None:  # a dry run, which trains no guide: use the model, which costs the same
             from copy import deepcopy
 
             from clusterns.encoder.training_modules import without_training_modules
@@ -76,8 +76,8 @@ class GuideSettings(PartSettings):
 
             if get_world_size() > 1:
                 raise UserError(
-                    "no guide is named, and several processes cannot train one: train SimCSE first "
-                    "(`clusterns train ... --method simcse`) and name its run with --set guide=DIR."
+                    "no guide is given, and several processes cannot train one: train SimCSE first "
+                    "(`clusterns train ... --method simcse`) and pass its run with --set guide=DIR."
                 )
             guide = without_training_modules(deepcopy(context.model))
         return Guide(self, guide, column=-1)
@@ -93,12 +93,12 @@ class GuideSettings(PartSettings):
         return *views, View(preprocess=guide.preprocess, prompt=prompt)
 
     def fit(self, context: Context) -> None:
-        """Train the guide if none is named."""
+        """Train the guide if none is given."""
         if not self.guide and context.folder is not None:
             from clusterns.losses.dclr import load_guide
 
             _train_guide(context, self.guide_steps, context.folder / OWN_GUIDE)
-            load_guide.cache_clear()  # the guide of an earlier run may have been in the same folder
+            load_guide.cache_clear()  # an earlier run may have left its guide in the same folder
 
     def _guide(self, folder: Path | None) -> SentenceTransformer | None:
         from clusterns.losses.dclr import load_guide
@@ -113,7 +113,7 @@ class GuideSettings(PartSettings):
 class DCLR(Method):
     """Noise negatives make the space uniform; negatives that a trained model finds similar are left out.
 
-    In-batch negatives may mean the same as the anchor, and they all come from the narrow cone of the
+    In-batch negatives may mean the same as the anchor, and they all lie in the narrow cone of the
     encoder. The guide removes the former; noise adds negatives from outside the cone.
     """
 
@@ -128,7 +128,7 @@ def _train_guide(context: Context, steps: int, path: Path) -> None:
     """Train a copy of the model with plain SimCSE for some steps and save it to ``path``.
 
     It reads as many sentences as the steps need, sampled from the whole corpus. Its positives are
-    dropout masks, so an encoder without dropout gets it back here.
+    dropout masks, so dropout is enabled again for an encoder that has it turned off.
     """
     from copy import deepcopy
 
@@ -144,7 +144,7 @@ def _train_guide(context: Context, steps: int, path: Path) -> None:
     from clusterns.losses.contrastive import ContrastiveLoss
 
     recipe, n = context.recipe, len(context.texts)
-    log(f"No guide is named: training SimCSE first, {steps} steps of {recipe.batch_size}.")
+    log(f"No guide is given: training SimCSE first, {steps} steps of {recipe.batch_size}.")
     model = deepcopy(context.model)
     if not has_dropout(model):
         set_dropout(model, 0.1)
@@ -161,7 +161,7 @@ def _train_guide(context: Context, steps: int, path: Path) -> None:
             max_steps=steps,
             per_device_train_batch_size=recipe.batch_size,
             learning_rate=recipe.learning_rate,
-            # A process computes in one precision; the run that follows could not change it.
+            # A process has a single precision; the run that follows could not change it.
             bf16=recipe.precision == "bf16",
             fp16=recipe.precision == "fp16",
             seed=recipe.seed,

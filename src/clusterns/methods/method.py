@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Context:
-    """What a part may use when it is fitted or made."""
+    """The inputs for fitting or making a part."""
 
     recipe: Recipe
     model: SentenceTransformer
@@ -29,25 +29,25 @@ class Context:
     texts: Sequence[str]
     """The corpus."""
     embed: Callable[..., Tensor]
-    """Training vectors of sentences: with truncation, template and head as in training, without dropout.
+    """Training vectors of sentences, with truncation, template and head as in training, without dropout.
     ``progress`` shows a bar."""
     folder: Path | None = None
     """Folder for the files of the fit; None in a dry run."""
     documents: NDArray[np.int64] | None = None
-    """The document of each text, if the corpus says; for :meth:`Method.make` only."""
+    """The document of each text, if known; for :meth:`Method.make` only."""
     quiet: bool = False
-    """No progress bars."""
+    """Whether to hide progress bars."""
 
 
 class Method:
-    """One training method. The docstring of a subclass explains it to users, its first line first.
+    """One training method. The docstring of a subclass explains it to users; its first line is the summary.
 
     Most methods consist of ``name``, ``title``, ``paper``, ``parts`` and ``defaults``.
     """
 
     name: str
     title: str
-    """Its name as people write it."""
+    """Its name as printed in papers."""
     prompt_title: str = ""
     """Its title with a template. Empty: "prompt-based" and the title."""
     paper: str
@@ -57,7 +57,7 @@ class Method:
     parts: tuple[str, ...] = ()
     """Parts of its loss, by name."""
     settings: type[Settings] = Settings
-    """Settings of the method itself, besides those of its parts."""
+    """Settings of the method itself, in addition to those of its parts."""
     defaults: Mapping[str, Any] = {}
     """Defaults that differ from those of the settings."""
     revision: int = 1
@@ -68,7 +68,7 @@ class Method:
     """:meth:`make` leaves the result of each step in ``context.folder``, and resumes from there."""
 
     def check(self, recipe: Recipe) -> None:
-        """Refuse settings with a ValueError that says why."""
+        """Refuse settings with a ValueError that states the reason."""
 
     def views(self, recipe: Recipe) -> tuple[View, ...]:
         """The views of a row without those of the parts: by default anchor and positive."""

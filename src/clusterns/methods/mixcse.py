@@ -35,7 +35,7 @@ class MixCSE(Method):
     """Negatives are mixed from two sentences' positives, so that some of them are always hard.
 
     They are one fifth of a sentence's own positive and four fifths of the next one's: similar enough
-    to matter when all other negatives have become easy.
+    to have an effect when all other negatives have become easy.
     """
 
     name = "mixcse"

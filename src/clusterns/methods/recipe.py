@@ -1,4 +1,4 @@
-"""The settings that every run has, and the base of those that a part adds."""
+"""The settings of every run, and the base class of the settings of a part."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ THIRD_VIEW = "prototype and soft_negative cannot be combined: each adds a third 
 
 
 def current_names(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings that may use earlier names, under the names of today."""
+    """Convert earlier names of settings to the current names."""
     found = {RENAMED_KEYS.get(key, key): value for key, value in settings.items()}
     return {key: renamed(value, RENAMED_VALUES.get(key, {})) for key, value in found.items()}
 
 
 def renamed(value: Any, names: Mapping[str, str]) -> Any:
-    """A value, or each value of a list, under its other name."""
+    """Rename a value, or each value of a list."""
     if isinstance(value, list | tuple):
         return [renamed(each, names) for each in value]
     return names.get(value, value) if isinstance(value, str) else value
@@ -51,7 +51,7 @@ def renamed(value: Any, names: Mapping[str, str]) -> Any:
 Names = Annotated[
     tuple[str, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)
 ]
-"""A list of names; one alone needs no brackets."""
+"""A list of names; a single name needs no brackets."""
 
 
 class TrainingSettings(Settings):
@@ -90,9 +90,9 @@ class TrainingSettings(Settings):
     seed: int = Field(42, ge=0, lt=2**32)
     """Random seed."""
     check_memory: bool = True
-    """On a CPU, refuse a step that would not fit into memory; if false, only warn."""
+    """On a CPU, refuse to run if a step would not fit into memory; if false, only warn."""
     workers: int = Field(0, ge=0)
-    """Processes that tokenize ahead; 0 tokenizes in the training process."""
+    """Processes that tokenize in advance; 0 tokenizes in the training process."""
     report_to: Names = ()
     """Where to log metrics besides the run folder: tensorboard, wandb, ..."""
 
@@ -112,7 +112,7 @@ class ContrastiveSettings(Settings):
     masked_lm_probability: float = Field(0.15, gt=0, lt=1)
     """Share of tokens that the masked-LM objective masks."""
     mini_batch_size: int | None = Field(None, ge=1)
-    """Rows that go through the encoder at once, sorted by length. Empty: 64 on a CPU, all on a GPU."""
+    """Rows that are encoded at once, sorted by length. Empty: 64 on a CPU, all on a GPU."""
     gradient_cache: bool = False
     """Keep the activations of one mini-batch only: large batches in little memory, but a second forward pass."""
     sif_whitening: bool = False
@@ -132,14 +132,14 @@ class Recipe(
     of the method itself (see :func:`clusterns.methods.registry.recipe_class`)."""
 
     description: str = ""
-    """What the recipe is for, in a sentence."""
+    """Purpose of the recipe, in a sentence."""
     method: str = "clusterns"
     """Training method; `clusterns methods` lists them."""
     parts: Names = ()
     """Parts to add to those of the method: clustering, queue, ..."""
 
     excludes: ClassVar[Mapping[str, str]] = {"template": "pooling"}
-    """Changing a key removes another one from the recipe."""
+    """Keys that are removed from the recipe when a key is changed."""
     path_keys: ClassVar[tuple[str, ...]] = ("base", "dev")
     """Keys that may name a file or folder; a run stores its absolute path, to resume from anywhere."""
 
@@ -159,7 +159,7 @@ class Recipe(
         return self
 
     def unused_keys(self) -> set[str]:
-        """Keys that have no effect, given the others; they stay out of the resolved recipe."""
+        """Keys that have no effect, given the others; the resolved recipe omits them."""
         parts = set() if self.parts else {"parts"}
         prompts = set() if self.template else {"denoising", "positive_template"}
         return super().unused_keys() | parts | prompts
@@ -172,10 +172,10 @@ class Recipe(
 
 
 class PartSettings(Settings):
-    """The settings of one part of a loss, and what the part needs from a run.
+    """The settings of one part of a loss, and the hooks that connect the part with a run.
 
-    The fields join those of the recipe, flat. The hooks are called on an object of the part's own
-    fields; what they need of the run's settings they get as ``recipe``.
+    The fields are added to those of the recipe, without nesting. The hooks are called on an object of the part's
+    own fields; ``recipe`` gives them the settings of the run.
     """
 
     excludes: ClassVar[Mapping[str, str]] = {}
@@ -195,7 +195,7 @@ class PartSettings(Settings):
         return cls.model_construct(recipe.model_fields_set & values.keys(), **values)
 
     def check(self, recipe: Recipe) -> None:
-        """Refuse settings of the run with a ValueError that says why."""
+        """Refuse settings of the run with a ValueError that states the reason."""
 
     def make_part(self, context: Context) -> Part:
         """Make the part of the loss."""
@@ -204,8 +204,8 @@ class PartSettings(Settings):
     def more_views(
         self, recipe: Recipe, views: tuple[View, ...], folder: Path | None
     ) -> tuple[View, ...]:
-        """The views of a row plus those that the part needs; ``folder`` holds the files of the fit."""
+        """The views of a row plus those that the part needs; ``folder`` contains the files of the fit."""
         return views
 
     def fit(self, context: Context) -> None:
-        """Once per run, before training: write files to ``context.folder``."""
+        """Write files to ``context.folder``; called once per run, before training."""

@@ -1,4 +1,4 @@
-"""The registry of methods and parts, of this package and of others.
+"""The registry of methods and parts of this package and of others.
 
 Nothing here loads PyTorch: methods import heavy modules inside their functions.
 """
@@ -60,13 +60,13 @@ def _home(value: Any) -> str:
 
 @cache
 def _load() -> None:
-    """Import every module of this package, and those that other packages name."""
+    """Import every module of this package, and those of other packages' entry points."""
     for module in pkgutil.iter_modules(package.__path__):
         import_module(f"{package.__name__}.{module.name}")
     for entry in entry_points(group=ENTRY_POINTS):
         try:
             entry.load()
-        except Exception as error:  # whatever it is
+        except Exception as error:  # any error of another package's code
             raise UserError(
                 f"the method {entry.name} of another package ({entry.value}) cannot be loaded: "
                 f"{error}. Fix or uninstall that package."

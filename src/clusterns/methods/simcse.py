@@ -35,6 +35,6 @@ class PromptBERT(Method):
     defaults = {"template": "bert"}
 
     def check(self, recipe: Recipe) -> None:
-        """There is no PromptBERT without a template."""
+        """Require a template."""
         if not recipe.template:
             raise ValueError("method promptbert needs a template: set template=bert or roberta.")

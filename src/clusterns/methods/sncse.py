@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @part("soft_negative")
 class SoftNegativeSettings(PartSettings):
-    """The negated sentence, held a little below the positive by a margin (SNCSE). English only."""
+    """The negated sentence, kept slightly less similar than the positive by a margin (SNCSE). English only."""
 
     soft_weight: float = Field(1e-3, ge=0)
     """Weight of the soft negatives' margin loss (lambda)."""
@@ -39,14 +39,14 @@ class SoftNegativeSettings(PartSettings):
         return self
 
     def check(self, recipe: Recipe) -> None:
-        """Both views must be the whole sentence: the words of another are not those of its negation."""
+        """Both views must be the whole sentence: the negation does not share the words of another sentence."""
         if recipe.positives in (*CROPPED, *PAIRED):
             raise ValueError(
                 f"positives = {recipe.positives} does not go with soft negatives of whole sentences."
             )
 
     def make_part(self, context: Context) -> SoftNegatives:
-        """Make the margin that holds them."""
+        """Make the margin loss."""
         from clusterns.losses.third_view import SoftNegatives
 
         return SoftNegatives(self)

@@ -22,15 +22,15 @@ class Static(Untrained):
     """Vectors of word pieces from the corpus alone; a text is the weighted mean of its pieces.
 
     Singular vectors of the PPMI co-occurrence matrix, SIF weights and a partial whitening give the
-    first table; a contrast between each line and the next one improves it. It needs no base, no
-    GPU and no download, takes minutes, and encodes as fast as a table can be read. The order of
-    words is lost. The base is only what the run is compared with.
+    first table; contrastive training with each line and the next one improves it. It needs no base, no
+    GPU and no download, takes minutes, and encodes as fast as a table lookup. The order of
+    words is lost. The base is only used for comparison.
     """
 
     name = "static"
     title = "Static embeddings"
     paper = "this package, from Levy et al., TACL 2015, and Arora et al., ICLR 2017"
-    needs = "some 10,000 lines of text or more, best in their order"
+    needs = "about 10,000 lines of text or more, preferably in their original order"
     settings = StaticRecipe
     keeps_steps = True
 

@@ -18,7 +18,7 @@ from clusterns.settings import Settings
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
-# The settings of training that matter without training.
+# The training settings that also apply without training.
 USED = {"batch_size", "dev", "heldout", "max_sentences", "seed"}
 OTHERS_UNUSED = {
     "positives", "crop_min", "repetition_rate", "positive_template", "denoising", "head", "dropout",
@@ -30,13 +30,13 @@ class UntrainedSettings(Settings):
     """Settings of a method that does not train."""
 
     def unused_keys(self) -> set[str]:
-        """Most settings of training."""
+        """Most training settings."""
         training = {*TrainingSettings.model_fields, *ContrastiveSettings.model_fields}
         return super().unused_keys() | (training - USED) | OTHERS_UNUSED
 
 
 class Untrained(Method):
-    """A method that makes its model without training."""
+    """A method that creates its model without training."""
 
     trains = False
     settings: type[Settings] = UntrainedSettings
@@ -64,8 +64,8 @@ class AverageSettings(UntrainedSettings):
 class Averages(Untrained):
     """The encoder as it is: the mean of its token states, or the state of one token.
 
-    The papers' "average of BERT" (56.70 on STS) is that of the static embeddings and the last layer;
-    the average of the first and the last layer gives more.
+    The papers' "average of BERT" (56.70 on STS) averages the static embeddings and the last layer;
+    the average of the first and the last layer scores higher.
     """
 
     name = "average"
@@ -86,7 +86,7 @@ class UntunedPrompt(Untrained):
     """The sentence in a template; the state of the template's mask is its vector.
 
     Published: 67.85 on STS with BERT-base and this template, without training. The template with
-    `of`, which is better in training, gives far less.
+    `of`, which is better in training, scores far lower.
     """
 
     name = "prompt"
@@ -118,7 +118,7 @@ class GloVeSettings(UntrainedSettings):
     word_vectors: str = ""
     """File of word vectors in GloVe's text format, plain or gzipped."""
     stop_words: bool = True
-    """Leave out English stop words, as the tokenizer behind the published number does."""
+    """Leave out English stop words, as the tokenizer of the published number does."""
 
 
 @method
@@ -143,7 +143,7 @@ class GloVe(Untrained):
             raise ValueError(f"word_vectors = {recipe.word_vectors}: there is no such file.")
 
     def make(self, context: Context) -> SentenceTransformer:
-        """The file as a model."""
+        """The file of word vectors as a model."""
         from clusterns.encoder.word_vectors import load_word_vectors
 
         assert isinstance(context.recipe, GloVeSettings)

@@ -1,1 +1,1 @@
-"""Training. In: a recipe, rows of text, a validation. Out: a run folder with a trained model."""
+"""Training: the input is a recipe, rows of text and a validation, the output a run folder with a trained model."""

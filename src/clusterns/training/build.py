@@ -1,4 +1,4 @@
-"""From a recipe to what a run consists of: model, views, collator, loss."""
+"""Build the components of a run from a recipe: model, views, collator, loss."""
 
 from __future__ import annotations
 
@@ -51,31 +51,31 @@ from clusterns.views.view import View
 
 # On a CPU, larger mini-batches gain nothing and pad more.
 CPU_MINI_BATCH = 64
-SAMPLE = 1000  # sentences whose tokens are counted
+SAMPLE = 1000  # number of sentences whose tokens are counted
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What a run consists of."""
+    """The components of a run."""
 
     recipe: Recipe
     model: SentenceTransformer
     rows: Dataset
-    """What the collator reads: ``text``, or two texts."""
+    """The columns that the collator reads: ``text``, or two texts."""
     texts: Sequence[str]
     """The sentences; of rows of two texts, the first ones."""
     collator: ViewCollator
     loss: ContrastiveLoss
 
     def rebuild(self, recipe: Recipe | None = None, fit: Path | None = None) -> Setup:
-        """The same model and text with the collator and the loss of another recipe or fit."""
+        """Use the same model and text with the collator and the loss of another recipe or fit."""
         recipe = recipe or self.recipe
         collator = build_collator(recipe, self.model, fit)
         loss = build_loss(recipe, self.model, self.texts, fit)
         return replace(self, recipe=recipe, collator=collator, loss=loss)
 
     def columns(self, rows: list[dict[str, Any]]) -> list[Features]:
-        """The tokenized views of some rows, as the trainer hands them to the loss."""
+        """The tokenized views of some rows, as the trainer passes them to the loss."""
         return columns_of(self.collator(rows), self.model.device)
 
 
@@ -96,7 +96,7 @@ def build(recipe: Recipe, dataset: Dataset, fit: Path | None = None) -> Setup:
 
 
 def build_model(recipe: Recipe) -> SentenceTransformer:
-    """The base of a recipe with its training modules; the same seed gives the same model."""
+    """The base of a recipe with its training modules, determined by the seed."""
     set_seed(recipe.seed)
     method = get_method(recipe.method)
     base = resolve_base(recipe.base)
@@ -131,12 +131,12 @@ def build_model(recipe: Recipe) -> SentenceTransformer:
     # A template's embedding is at its mask, and the masked-LM objective reads every position.
     if not recipe.templates and not recipe.masked_lm_weight:
         train_first_position_only(model)
-    model.model_card_data.generate_widget_examples = False  # they would be sentences of the user's
+    model.model_card_data.generate_widget_examples = False  # they would be the user's sentences
     return model
 
 
 def build_views(recipe: Recipe, fit: Path | None = None) -> tuple[View, ...]:
-    """The views of a row: those of the method, and those that its parts add.
+    """The views of a row: those of the method and those of its parts.
 
     Args:
         recipe: all settings.
@@ -157,7 +157,7 @@ def _templates(recipe: Recipe, views: Sequence[View]) -> list[Template]:
 def build_collator(
     recipe: Recipe, model: SentenceTransformer, fit: Path | None = None
 ) -> ViewCollator:
-    """The collator tokenizes as the model's users will, with its default prompt; or each view in its
+    """The collator. It tokenizes as in later use of the model, with the default prompt, or puts each view in its
     template."""
     views = build_views(recipe, fit)
     preprocess: Callable[..., dict[str, Any]] = model.preprocess
@@ -192,7 +192,9 @@ def build_loss(
     masked_lm = None
     if recipe.masked_lm_weight:
         masked_lm = MaskedLanguageModelling(model.tokenizer, recipe.masked_lm_probability)
-    with model.truncate_embeddings(None):  # a model that truncates its embeddings is trained whole
+    with model.truncate_embeddings(
+        None
+    ):  # a model that truncates its embeddings is trained in all dimensions
         context = build_context(recipe, model, texts, fit)
         loss = ContrastiveLoss(
             model,
@@ -211,10 +213,10 @@ def build_loss(
 def build_context(
     recipe: Recipe, model: SentenceTransformer, texts: Sequence[str], folder: Path | None = None
 ) -> Context:
-    """What parts and fits may look at."""
+    """The inputs of parts and fits."""
 
     def embed(sentences: Sequence[str], progress: bool = False) -> Tensor:
-        """Training embeddings of sentences, made as the anchors of a batch are."""
+        """Training embeddings of sentences, computed like the anchors of a batch."""
         collator, found = build_collator(recipe, model, folder), []
         collator.views = collator.views[:1]
         was_training = model.training
@@ -234,7 +236,7 @@ def build_context(
 
 
 def has_fit(recipe: Recipe) -> bool:
-    """Whether one of the parts computes something before training."""
+    """Whether any part needs a fit before training."""
     return any(type(each).fit is not PartSettings.fit for each in part_settings(recipe))
 
 
@@ -246,7 +248,7 @@ def fit_once(
     *,
     quiet: bool = False,
 ) -> None:
-    """Let the parts write what they compute before training to ``folder``, once."""
+    """Run the fits of the parts, once; they write to ``folder``."""
     recover_folder(folder)
     if folder.exists():
         return
@@ -285,8 +287,8 @@ def check_batches(recipe: Recipe, rows: int, unit: str = "sentences") -> None:
 
 
 def _describe_truncation(recipe: Recipe, model: SentenceTransformer, sample: Sequence[str]) -> None:
-    """Say how many of some sentences are longer than ``max_length``."""
-    # In a template, the sentence is counted without the tokenizer's own tokens.
+    """Report the share of sentences that are longer than ``max_length``, from a sample."""
+    # In a template, the sentence's tokens are counted without the special tokens.
     tokenizer = load_tokenizer(recipe.base) if recipe.templates else tokenizer_of(model)
     texts = [default_prompt(model) + text for text in sample]
     tokens = tokenizer(texts, add_special_tokens=not recipe.templates)["input_ids"]

@@ -1,4 +1,4 @@
-"""Callbacks of the trainer, and its sampler."""
+"""Callbacks and the sampler of the trainer."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from clusterns.training.trainer import ContrastiveTrainer
 
 
 class History(TrainerCallback):
-    """Writes each log line as a line of JSON, and lets the base compete for the best model."""
+    """Write each log line as a line of JSON, and include the base in the selection of the best model."""
 
     def __init__(self, path: Path, base_score: float) -> None:
         self.path = path
         self.base_score = base_score
 
     def on_train_begin(self, args: Args, state: State, control: Control, **kwargs: Any) -> None:
-        """Set the first score to beat; on a resume, forget the lines that the run will write again."""
+        """Set the first score to beat; on a resume, drop the lines that the run will write again."""
         if state.global_step == 0:
             state.best_metric = self.base_score
         if state.is_world_process_zero:
@@ -60,13 +60,13 @@ def _json_line(values: dict[str, Any]) -> str:
 
 
 class Steps(TrainerCallback):
-    """What happens around a step: random views of its epoch before it, checks and events after it."""
+    """Set the epoch of random views before a step; check values and log events after it."""
 
     def __init__(self, trainer: ContrastiveTrainer) -> None:
         self.trainer = trainer
 
     def on_epoch_begin(self, args: Args, state: State, control: Control, **kwargs: Any) -> None:
-        """Tell the collator the epoch, which random views depend on."""
+        """Set the epoch of the collator; random views depend on it."""
         self.trainer.data_collator.epoch = int(state.epoch or 0)
 
     def on_step_end(self, args: Args, state: State, control: Control, **kwargs: Any) -> None:
@@ -76,13 +76,13 @@ class Steps(TrainerCallback):
         should_log = control.should_log
         for event in self.trainer.loss.pop_events():
             self.trainer.log({"event": event})  # type: ignore[dict-item]
-        control.should_log = should_log  # which any line resets
+        control.should_log = should_log  # which any log line resets
 
 
 class Interrupt(TrainerCallback):
     """Ctrl-C or SIGTERM ends the run after the step, with a checkpoint. A second Ctrl-C ends it at once.
 
-    It listens within its ``with`` block, and only in the main thread, the only one that gets signals.
+    It handles signals within its ``with`` block, and only in the main thread, which receives them.
     """
 
     def __init__(self) -> None:
@@ -100,15 +100,15 @@ class Interrupt(TrainerCallback):
             signal.signal(number, handler)
 
     def _request(self, number: int, frame: FrameType | None) -> None:
-        # A scheduler and a launcher may each send their SIGTERM.
+        # A scheduler and a launcher may both send SIGTERM.
         if self.requested and number == signal.SIGINT:
             raise KeyboardInterrupt
         self.requested = True
 
     def on_step_end(self, args: Args, state: State, control: Control, **kwargs: Any) -> None:
-        """Save and stop if asked; several processes agree on the step.
+        """Save and stop if a signal was received; all processes stop at the same step.
 
-        On GPUs they agree only in steps that are logged, which wait for the device anyway.
+        On GPUs they synchronize only in logged steps, which wait for the device anyway.
         """
         if args.world_size > 1 and args.device.type != "cpu" and not control.should_log:
             return
@@ -124,7 +124,7 @@ class Progress(ProgressCallback):
         self.metric = metric
 
     def on_train_begin(self, args: Args, state: State, control: Control, **kwargs: Any) -> None:
-        """Show the bar on a terminal only; the lines are written everywhere."""
+        """Show the bar on a terminal only; the lines are always written."""
         if state.is_world_process_zero:
             self.training_bar = bar(total=state.max_steps, dynamic_ncols=True)
         self.current_step = 0
@@ -132,7 +132,7 @@ class Progress(ProgressCallback):
     def on_log(
         self, args: Args, state: State, control: Control, logs: Any = None, **kwargs: Any
     ) -> None:
-        """Show the loss beside the bar, and an event above it."""
+        """Show the loss next to the bar, and events above it."""
         if self.training_bar is None or not logs:
             return
         if "loss" in logs:
@@ -156,8 +156,8 @@ class Progress(ProgressCallback):
 class BlockwiseSampler(SeedableRandomSampler):
     """Accelerate's random sampler in blocks: the same order for the same seed and epoch.
 
-    The library's makes Python numbers of the whole order, 40 bytes per row, and at the end of an
-    epoch of a second order that it throws away.
+    The library's sampler converts the entire order to Python numbers, 40 bytes per row, and at the end of an
+    epoch also a second order, which it discards.
     """
 
     BLOCK = 2**16
@@ -171,10 +171,10 @@ class BlockwiseSampler(SeedableRandomSampler):
 
 
 class Order(TrainerCallback):
-    """Gives the trainer's loader the blockwise sampler.
+    """Makes the trainer's loader use the blockwise sampler.
 
-    The trainer's ``batch_sampler`` argument would not do: several processes that resume would not
-    tell that sampler the epoch.
+    The trainer's ``batch_sampler`` argument does not work here: if several processes resume, that sampler
+    does not receive the epoch.
     """
 
     def on_train_begin(

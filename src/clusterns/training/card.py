@@ -1,4 +1,4 @@
-"""A model for others: its card (what it is for, what it was measured on, how to use it) and its upload."""
+"""The model card (purpose, scores, use) and the upload of a model."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from clusterns.training.folder import RunResult
 from clusterns.training.recipe import Recipe
 
 PURPOSE = "Comparing, searching and clustering short texts like those it was made from."
-# Stands for the model in the card, until it has a name on the Hub.
+# Placeholder for the model in the card, until it has a name on the Hub.
 PLACEHOLDER = "path/to/this/folder"
 
 
@@ -34,7 +34,7 @@ def write_run_card(
     record: Mapping[str, Any],
     loss: ContrastiveLoss | None = None,
 ) -> None:
-    """Write the card of a model that ``recipe`` made."""
+    """Write the card of a model that was made with ``recipe``."""
     method = get_method(recipe.method)
     how = f"with {method.title}"
     if method.trains:
@@ -62,19 +62,19 @@ def write_card(
     purpose: str = PURPOSE,
     loss: ContrastiveLoss | None = None,
 ) -> None:
-    """Write README.md to the folder of a saved model. It names no path of this machine.
+    """Write README.md to the folder of a saved model, without paths of this machine.
 
     Args:
         folder: the folder of the model.
         model: the model.
-        base: what it was made from.
+        base: the base it was made from.
         how: how it was made: "trained with SimCSE".
         settings: every setting.
         result: its scores.
         record: the record of the run.
         title: the name of the model. None: made from its base and ``how``.
-        purpose: what it is for.
-        loss: the loss that it was trained with.
+        purpose: intended use.
+        loss: the training loss.
     """
     base = base or MINIBERT
     on_hub = base not in INCLUDED and not Path(base).exists()
@@ -109,7 +109,7 @@ def push_to_hub(
 ) -> str:
     """Upload the folder of a saved model to the Hub as ``name``; returns the address of the commit."""
     try:
-        # What does not open must not be published.
+        # A model that cannot be loaded must not be published.
         model = SentenceTransformer(str(folder), local_files_only=True)
         with TemporaryDirectory() as temporary:
             copy = Path(temporary) / "model"

@@ -1,4 +1,4 @@
-"""Checkpoints: the state of a loss beside that of its model, and which checkpoints are whole."""
+"""Checkpoints: save and restore the state of a loss, and find complete checkpoints."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def load_loss(loss: nn.Module, folder: Path) -> None:
         if not _own_state(loss):
             return
         raise UserError(
-            f"{folder} does not hold the state of the loss (centroids, queues), so training cannot be "
+            f"{folder} does not contain the state of the loss (centroids, queues), so training cannot be "
             "resumed exactly. Train with clusterns.ContrastiveTrainer, which saves it."
         )
     missing, unexpected = loss.load_state_dict(load_file(folder / LOSS_FILE), strict=False)
@@ -47,7 +47,7 @@ def _own_state(loss: nn.Module) -> dict[str, Tensor]:
     seen: set[int] = set()
     for key, value in loss.state_dict().items():
         if not key.startswith("model."):
-            # A second model may hold a weight under two names, which the format does not allow.
+            # A second model may have a weight under two names, which the format does not allow.
             state[key] = value.clone() if value.data_ptr() in seen else value.contiguous()
             seen.add(value.data_ptr())
     return state
@@ -68,20 +68,20 @@ def trainer_state(folder: Path) -> TrainerState:
 
 
 def is_over(state: TrainerState, patience: int) -> bool:
-    """Whether nothing is left to train: all steps are done, or early stopping has ended the run."""
+    """Whether training is finished: all steps are done, or early stopping has ended the run."""
     stopping = state.stateful_callbacks.get("EarlyStoppingCallback", {})
     waited = stopping.get("attributes", {}).get("early_stopping_patience_counter", 0)
     return state.global_step >= state.max_steps or 0 < patience <= waited
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """The newest whole checkpoint, or None."""
+    """The newest complete checkpoint, or None."""
     whole = {step: path for path in _checkpoints(folder) if (step := _step(path)) is not None}
     return whole[max(whole)] if whole else None
 
 
 def remove_half_written(folder: Path) -> None:
-    """Remove the checkpoints that a killed run was still writing."""
+    """Remove incomplete checkpoints of an interrupted run."""
     for path in _checkpoints(folder):
         if _step(path) is None:
             shutil.rmtree(path, ignore_errors=True)
@@ -92,9 +92,9 @@ def _checkpoints(folder: Path) -> list[Path]:
 
 
 def _step(checkpoint: Path) -> int | None:
-    """The step of a whole checkpoint, else None.
+    """The step of a complete checkpoint, else None.
 
-    The trainer writes its state file last, so a checkpoint is whole if that file can be read and
+    The trainer writes its state file last, so a checkpoint is complete if that file can be read and
     the other processes have finished writing their random states.
     """
     try:

@@ -1,4 +1,4 @@
-"""What a run would cost, measured on a few batches that leave everything as it is."""
+"""Estimate the cost of a run from a few batches, without changing any state."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Estimate:
     recipe: Recipe
     steps: int
     seconds_per_step: float
-    """With the gradient cache if the recipe as it is would not fit."""
+    """The recipe, with the gradient cache if it would not fit otherwise."""
     memory: Memory
     parameters: int
 
@@ -65,7 +65,7 @@ def planned_steps(recipe: Recipe, rows: int) -> int:
 
 
 def estimate(recipe: Recipe, dataset: Dataset) -> Estimate:
-    """Measure a few steps with a learning rate of 0."""
+    """Measure a few steps at a learning rate of 0."""
     if not get_method(recipe.method).trains:
         raise UserError(f"method {recipe.method} does not train, so there is nothing to estimate.")
     setup = build(recipe, dataset)

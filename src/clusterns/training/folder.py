@@ -1,4 +1,4 @@
-"""The run folder: what a run leaves behind, and where.
+"""The run folder: the files of a run.
 
 recipe.yaml     the resolved recipe
 run.json        versions, command, corpus, state of the run
@@ -31,7 +31,7 @@ from clusterns.files import (
 from clusterns.record import current_metric, make_record
 from clusterns.training.recipe import Recipe, load_recipe
 
-# A run may be resumed with other values of these, which its numbers do not depend on.
+# A run may be resumed with other values of these settings: its numbers do not depend on them.
 RESUME_IGNORES = {"description", "check_memory"}
 
 
@@ -57,17 +57,17 @@ class RunResult:
     best_score: float
     """The score of the final model."""
     best_step: int
-    """The step of the final model: the last one, or the best by dev (0 if nothing beat the base)."""
+    """The step of the final model: the last one, or the best by dev (0 if no step beat the base)."""
     steps: int
     """Number of training steps."""
     clustering_started_at: int | None = None
     """The step at which clustering started, if it did."""
     facts: dict[str, Any] = field(default_factory=dict)
-    """What the method reports besides."""
+    """Further facts reported by the method."""
 
     @property
     def harm(self) -> str | None:
-        """A warning if the model is worse than the base, for a score that did not choose the step."""
+        """A warning if the model is worse than the base, for a score that was not used to select the step."""
         if self.best_score >= self.base_score:
             return None
         collapsed = self.best_score < self.base_score / 2
@@ -95,7 +95,7 @@ class RunFolder:
 
     @property
     def entries(self) -> list[Path]:
-        """All that a run writes at the top of its folder."""
+        """All files that a run writes directly in its folder."""
         return [each for name, each in vars(self).items() if name != "path"]
 
     @property
@@ -105,23 +105,23 @@ class RunFolder:
 
     @property
     def is_finished(self) -> bool:
-        """Whether the run is complete: the results are written last."""
+        """Whether the run is complete (the results are written last)."""
         return self.results_file.is_file()
 
     def check(self, resume: bool) -> None:
         """Refuse a folder that this run must not write to."""
         with wrap_os_errors(self.path):
             if self.path.exists() and not self.path.is_dir():
-                raise UserError(f"--output {self.path} is a file. Name a folder.")
+                raise UserError(f"--output {self.path} is a file. Choose a folder.")
             if self.is_run:
                 if not resume:
                     raise UserError(
                         f"--output {self.path} already holds a run. Add --resume to continue it, or "
-                        "name another folder."
+                        "choose another folder."
                     )
             elif self.path.is_dir() and not is_empty(self.path):
                 raise UserError(
-                    f"--output {self.path} is not empty and holds no run. Name another folder."
+                    f"--output {self.path} is not empty and does not contain a run. Choose another folder."
                 )
             elif resume:
                 raise UserError(f"--resume: there is no run in {self.path}.")
@@ -129,14 +129,14 @@ class RunFolder:
     def create(self, recipe: RunSettings, corpus: dict[str, Any]) -> None:
         """Start a run: write its recipe and its record, both or neither."""
         record = make_record(corpus=corpus, base=identity_of_base(recipe.base or MINIBERT))
-        # An empty folder is filled by name: the record, which makes it a run, comes last.
+        # An empty folder is filled file by file: the record, which makes it a run, comes last.
         with atomic_folder(self.path) as temporary:
             (temporary / self.recipe_file.name).write_text(recipe.to_yaml(), "utf-8")
             write_json(temporary / self.run_file.name, record)
 
     def check_same(self, recipe: Recipe, fingerprint: str, metric: str | None = None) -> None:
         """Refuse to resume with another recipe, text, base or validation than the run started with."""
-        # Recipes of older runs do not say how the text was read, but the record does.
+        # Recipes of older runs lack the settings for reading the text; the record has them.
         reading = self.record["corpus"].get("reading", {})
         known = {key: value for key, value in reading.items() if key != "sources"}
         existing = load_recipe(str(self.recipe_file), known)
@@ -145,7 +145,7 @@ class RunFolder:
             if (old := getattr(existing, key, None)) != value:
                 raise UserError(
                     f"--resume: {key} = {value!r} differs from the run in {self.path}, which has "
-                    f"{old!r}. Resume with the same settings, or name another folder."
+                    f"{old!r}. Resume with the same settings, or choose another folder."
                 )
         self.check_source(fingerprint, recipe.base)
         old_metric = str(self.record.get("metric", metric))
@@ -165,7 +165,7 @@ class RunFolder:
         if record.get("base", identity) != identity:
             raise UserError(
                 f"--resume: the weights of the base have changed since the run in {self.path} started. "
-                "Name another folder and start a new run."
+                "Choose another folder and start a new run."
             )
 
     @property
@@ -179,7 +179,7 @@ class RunFolder:
 
 
 def read_metrics(path: Path) -> list[dict[str, Any]]:
-    """The lines of a metrics file, without one that a kill cut short; none if there is no file."""
+    """The lines of a metrics file, without a truncated last one; empty without the file."""
     lines = []
     for line in path.read_text("utf-8").splitlines() if path.is_file() else ():
         with suppress(ValueError):

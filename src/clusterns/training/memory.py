@@ -1,4 +1,4 @@
-"""Whether a training step fits into memory, measured before the first one."""
+"""Check whether a training step fits into memory, before the first one."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from clusterns.training.build import Setup
 from clusterns.training.processes import processes
 from clusterns.training.recipe import Recipe
 
-SAMPLE = 512  # sentences to tokenize at most: the longest ones decide
-TRIAL_ROWS = 8  # few, since the trial must fit itself
+SAMPLE = 512  # maximum number of sentences to tokenize; the longest ones are measured
+TRIAL_ROWS = 8  # few, since the measurement itself must fit
 # Per parameter: its gradient and AdamW's two moments, 4 bytes each.
 BYTES_PER_PARAMETER = 12
 # Fitted to benchmarks/RESULTS.md: the factor of a backward pass and the allocator over the activations,
-# what the libraries load with the first step, copies of each embedding in the comparison, and
+# memory of libraries loaded in the first step, copies of each embedding in the comparison, and
 # matrices of a chunk of rows.
 OVERHEAD, FIRST_STEP, VECTORS, MATRICES = 1.25, 2**27, 10, 10
 CONTROL_GROUPS, LIMITS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
@@ -36,32 +36,32 @@ CONTROL_GROUPS, LIMITS = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")
 
 @dataclass(frozen=True)
 class Memory:
-    """An estimate of what a training step needs, in bytes of this process."""
+    """An estimate of the memory of a training step, in bytes of this process."""
 
     held: int
-    """Held already: the program and the weights."""
+    """Already in use: the program and the weights."""
     step: int
-    """What a step needs in addition."""
+    """Additional memory of a step."""
     cached: int
-    """The same with the gradient cache."""
+    """Additional memory of a step with the gradient cache."""
     free: int | None
-    """What the device has left, or None if that is unknown."""
+    """Free memory of the device, or None if unknown."""
 
     @property
     def fits(self) -> bool:
-        """Whether there is enough."""
+        """Whether a step fits."""
         return self.free is None or self.step <= self.free
 
     @property
     def fits_cached(self) -> bool:
-        """Whether there is enough with the gradient cache."""
+        """Whether a step fits with the gradient cache."""
         return self.free is None or self.cached <= self.free
 
 
 def estimate_memory(setup: Setup) -> Memory:
-    """Measure what a few rows keep for the backward pass, and scale it to the batch.
+    """Measure the memory that a few rows keep for the backward pass, and scale it to the batch.
 
-    Weights, centroids and random states stay as they are.
+    Weights, centroids and random states are unchanged.
     """
     recipe, model, loss, texts = setup.recipe, setup.model, setup.loss, setup.texts
     sentences = recipe.batch_size // processes().num_processes
@@ -98,7 +98,7 @@ def estimate_memory(setup: Setup) -> Memory:
 
 
 def check_memory(recipe: Recipe, memory: Memory, device: torch.device) -> None:
-    """Refuse a step that would not fit on a CPU, where the system kills the process without a message.
+    """Refuse a step that would not fit on a CPU, since the system would kill the process without a message.
 
     On a GPU, or with check_memory off, only warn.
     """
@@ -110,7 +110,7 @@ def check_memory(recipe: Recipe, memory: Memory, device: torch.device) -> None:
 
 
 def shortage(recipe: Recipe, memory: Memory) -> str:
-    """Say that a step does not fit, and what would."""
+    """The message for a step that does not fit, with the remedy."""
     assert memory.free is not None
     problem = (
         f"a step of batch_size = {recipe.batch_size} needs about {gib(memory.step)} of memory, and "
@@ -143,21 +143,21 @@ def memory_errors(recipe: Recipe) -> Iterator[None]:
 
 
 def precision(recipe: Recipe, device: torch.device) -> torch.autocast:
-    """Within the block, the encoder computes in the precision that the trainer uses."""
+    """Within the block, the encoder computes in the trainer's precision."""
     half = torch.float16 if recipe.precision == "fp16" else torch.bfloat16
     return torch.autocast(device.type, half, enabled=recipe.precision != "fp32")
 
 
 def _padded(mask: Tensor, chunks: int) -> float:
-    """Tokens of (n, length) rows sorted by length and padded in ``chunks``, relative to padding all rows
-    to the longest."""
+    """Number of tokens of (n, length) rows sorted by length and padded in ``chunks``, relative to padding all rows
+    to the longest one."""
     lengths = mask.sum(1).sort().values
     parts = [part for part in lengths.tensor_split(chunks) if len(part)]
     return sum(len(part) * int(part[-1]) for part in parts) / (len(lengths) * int(lengths[-1]))
 
 
 def _kept_bytes(model: SentenceTransformer, rows: dict[str, Any]) -> float:
-    """What autograd keeps per row, besides weights and buffers, if padded as the longest one is."""
+    """Memory that autograd keeps per row, without weights and buffers, for rows padded to the longest one."""
     few = {
         key: value[:TRIAL_ROWS] if isinstance(value, Tensor) and value.ndim > 1 else value
         for key, value in rows.items()
@@ -174,19 +174,19 @@ def _kept_bytes(model: SentenceTransformer, rows: dict[str, Any]) -> float:
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        output = model(few)  # alive until counted, so that no memory is counted twice
+        output = model(few)  # referenced until counted, so that no memory is counted twice
     return sum(kept.values()) / min(TRIAL_ROWS, len(rows["input_ids"])) if output else 0.0
 
 
 def held_bytes(device: torch.device) -> int:
-    """Memory that this process holds: of the machine for a CPU, else of the device."""
+    """Memory used by this process: of the machine for a CPU, else of the device."""
     if device.type == "cuda":
         return torch.cuda.memory_allocated(device)
     return int(psutil.Process().memory_info().rss)
 
 
 def free_bytes(device: torch.device) -> int | None:
-    """Memory that this process could still get on ``device``, or None if that is unknown.
+    """Memory that this process can still allocate on ``device``, or None if unknown.
 
     On a CPU, the processes of this machine that train together share it evenly.
     """
@@ -201,7 +201,7 @@ def free_bytes(device: torch.device) -> int | None:
 
 
 def _left_by_limits() -> Iterator[int]:
-    """What is left of each limit that a container, a job scheduler or the system has set."""
+    """The memory left under each limit of a container, a job scheduler or the system."""
     # Not on every system, and in two layouts: one group for all resources, or one for memory alone.
     lines = CONTROL_GROUPS.read_text().splitlines() if CONTROL_GROUPS.exists() else []
     for _, controllers, path in (line.split(":", 2) for line in lines):
@@ -209,20 +209,20 @@ def _left_by_limits() -> Iterator[int]:
         if controllers:
             root, names = LIMITS / "memory", ("memory.limit_in_bytes", "memory.usage_in_bytes")
         if not controllers or "memory" in controllers.split(","):
-            # The limits of the groups above hold as well.
+            # The limits of parent groups apply as well.
             for folder in (group := root / path.lstrip("/"), *group.parents):
                 if folder.is_relative_to(root):
                     yield from _left(folder, *names)
 
 
 def _left(folder: Path, limit: str, usage: str) -> Iterator[int]:
-    """What is left of the limit of one group, if it has one."""
+    """The memory left under the limit of one group, if it has one."""
     try:
-        most, used = int((folder / limit).read_text()), int((folder / usage).read_text())
+        maximum, used = int((folder / limit).read_text()), int((folder / usage).read_text())
         stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
     except (OSError, ValueError):  # no such group, or "max"
         return
-    # The page cache is given back when memory runs short.
+    # The system releases the page cache when memory runs short.
     kinds = ("active_file", "inactive_file")
     files = sum(int(stat.get(f"total_{kind}", stat.get(kind, 0))) for kind in kinds)
-    yield max(most - used + files, 0)
+    yield max(maximum - used + files, 0)

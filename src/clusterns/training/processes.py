@@ -17,10 +17,10 @@ from clusterns.errors import UserError
 
 Result = TypeVar("Result")
 
-# How long a process waits for the others before it reports that one is lost. Preparing a corpus, which
-# only the first process does, may take hours.
+# Timeouts after which a process reports that another one is lost. Preparing a corpus, which only the
+# first process does, may take hours.
 TIMEOUT, CORPUS_TIMEOUT = timedelta(minutes=30), timedelta(hours=12)
-# Environment variables by which accelerate's launcher asks for what we do not support.
+# Environment variables of accelerate's launcher for features that are not supported.
 UNSUPPORTED = {
     "ACCELERATE_USE_FSDP": "FSDP",
     "ACCELERATE_USE_DEEPSPEED": "DeepSpeed",
@@ -41,7 +41,7 @@ def check_launcher() -> None:
 
 
 def processes() -> PartialState:
-    """This process's place among those that a launcher (torchrun, accelerate) has started."""
+    """This process's rank among those that a launcher (torchrun, accelerate) has started."""
     return PartialState(cpu=not torch.accelerator.is_available(), timeout=TIMEOUT)
 
 
@@ -49,8 +49,8 @@ def first_process_does(work: Callable[[], Result], *, for_hours: bool = False) -
     """Run ``work`` in the first process while the others wait; its UserError is raised in all of them.
 
     Args:
-        work: what to do.
-        for_hours: wait as long as preparing a corpus may take.
+        work: the function to run.
+        for_hours: use the long timeout, as for preparing a corpus.
 
     Returns:
         The result of ``work`` in the first process, and None in the others.
@@ -73,14 +73,14 @@ def first_process_does(work: Callable[[], Result], *, for_hours: bool = False) -
 
 
 def wait_for_others() -> None:
-    """Wait for all processes, as long as preparing a corpus may take."""
+    """Wait for all processes, with the long timeout."""
     if processes().num_processes > 1:
         dist.barrier(group=_patient_group())
 
 
 @cache
 def _patient_group() -> Any:
-    """All processes once more, with the longer timeout."""
+    """A second group of all processes, with the long timeout."""
     return dist.new_group(backend="gloo", timeout=CORPUS_TIMEOUT)
 
 

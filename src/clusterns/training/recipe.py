@@ -18,7 +18,7 @@ from clusterns.settings import as_number, closest, validated
 __all__ = ["Recipe", "load_recipe", "recipe_names"]
 
 DEFAULT_RECIPE, MINIBERT_RECIPE = "default", "minibert"
-# Settings that no longer exist, with the only values at which an older recipe means the same today.
+# Removed settings, with the only values at which an older recipe has the same meaning today.
 RETIRED = [("soft_parser", "")]
 
 
@@ -34,9 +34,9 @@ def load_recipe(
 ) -> Recipe:
     """Load a published recipe by name, or the user's own YAML file, with ``changes`` on top.
 
-    The method's defaults apply to keys that neither of them sets. Some changes remove a key of the
-    recipe: start_step and sigma each other, a template the pooling, another method the keys that it
-    does not have.
+    The method's defaults apply to keys that neither of them sets. Some changes remove keys of the
+    recipe: start_step and sigma remove each other, a template removes the pooling, and another method
+    removes the keys that it does not have.
     """
     source = f"recipe {name_or_file}"
     values, changes = current_names(_read(name_or_file)), current_names(changes or {})
@@ -77,7 +77,7 @@ def _read(name_or_file: str) -> dict[str, Any]:
         path = Path(name_or_file).expanduser()
         if path.suffix not in {".yaml", ".yml"} and os.sep not in name_or_file:
             raise UserError(
-                f"there is no recipe {name_or_file!r}.{closest(name_or_file, recipe_names())} Or name a .yaml file."
+                f"there is no recipe {name_or_file!r}.{closest(name_or_file, recipe_names())} Or pass a .yaml file."
             )
         try:
             text = path.read_text("utf-8")
@@ -95,7 +95,7 @@ def _read(name_or_file: str) -> dict[str, Any]:
 
 
 def _of_older_run(values: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a recipe that an earlier version may have resolved."""
+    """Convert the settings of a recipe that an earlier version may have resolved."""
     values = {key: value for key, value in values.items() if (key, value) not in RETIRED}
     # Before there was ``checkpoint``, dev=none chose the step by the label-free score.
     is_older_run = {"dev", "heldout", "patience"} <= values.keys() and "checkpoint" not in values

@@ -1,4 +1,4 @@
-"""One run as a straight line: begin, train, finish. A recipe and text in, a run folder out."""
+"""One run: begin, train, finish. The input is a recipe and text, the output a run folder."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ def train(
         dataset: the training sentences.
         evaluator: scores a model by its ``primary_metric``.
         folder: the run folder.
-        resume: continue from the last whole checkpoint.
+        resume: continue from the last complete checkpoint.
         corpus: facts about the corpus for the record; ``fingerprint`` identifies the text.
         quiet: hide progress bars.
     """
-    # Wrong settings are refused before anything is written.
+    # Invalid settings are refused before anything is written.
     check_launcher()
     facts = {"fingerprint": "", **(corpus or {})}
     run = _Run(recipe, dataset, evaluator, folder, resume, facts, quiet)
@@ -98,7 +98,7 @@ class _Run:
 
     @property
     def metric(self) -> str:
-        """The validation score's name in the log."""
+        """The name of the validation score in the log."""
         return f"eval_{self.evaluator.primary_metric}"
 
     def train(self) -> RunResult:
@@ -118,7 +118,7 @@ class _Run:
         return self.finish(setup, self.train_steps(args, setup))
 
     def begin(self) -> None:
-        """Start the run, or make sure that it is the same one and clear what a kill left behind."""
+        """Start the run, or check that it is the same one and remove leftovers of an interrupted run."""
         self.folder.check(self.resume)
         if self.resume:
             self.folder.check_same(self.recipe, self.corpus["fingerprint"], self.metric)
@@ -139,13 +139,13 @@ class _Run:
         log(f"step 0: {self.evaluator.primary_metric} {score:.4f}  (the base)")
 
     def train_steps(self, args: SentenceTransformerTrainingArguments, setup: Setup) -> TrainerState:
-        """Train from the start or the last checkpoint; returns the trainer's state at the end."""
+        """Train from the start or the last checkpoint; return the trainer's final state."""
         recipe, folder, model = self.recipe, self.folder, setup.model
         checkpoint = last_checkpoint(folder.checkpoints) if self.resume else None
         if checkpoint is not None:
             log(f"Resuming from {checkpoint.name}.")
         interrupt = Interrupt()
-        # The trainer adds the user's sentences to a model card without examples.
+        # The trainer would add the user's sentences to a model card without examples.
         model.model_card_data.widget = [{"text": ""}]
         trainer = ContrastiveTrainer(
             model=model,
@@ -160,7 +160,7 @@ class _Run:
                 interrupt,
             ],
         )
-        # The trainer seeds all processes alike, but each must draw its own dropout masks.
+        # The trainer uses the same seed for all processes, but each must draw its own dropout masks.
         set_seed((recipe.seed + processes().process_index) % 2**32)
         trainer.remove_callback(PrinterCallback)
         trainer.remove_callback(ProgressCallback)
@@ -204,7 +204,7 @@ class _Run:
             log(warning)
         if step == 0:
             log(
-                f"Nothing beat the base ({result.metric} {score:.4f} at step 0). The final model is the "
+                f"No step beat the base ({result.metric} {score:.4f} at step 0). The final model is the "
                 "one that this run started from."
             )
             model = build_model(self.recipe)
@@ -216,7 +216,7 @@ class _Run:
             score = float(self.evaluator(final)[self.evaluator.primary_metric])
             result = replace(result, best_score=score)
         saved = self.save(final, result, loss)
-        # A rank measure moves in steps, and half precision validates with less exact embeddings than
+        # A rank correlation changes in steps, and half precision validates with less exact embeddings than
         # those of the saved model. The trained model is kept in any case.
         slack = 1e-3 if self.recipe.precision == "fp32" else 0.02
         if not math.isclose(saved, score, rel_tol=0, abs_tol=slack):
@@ -232,12 +232,12 @@ class _Run:
         if processes().num_processes > 1:
             raise UserError(f"method {recipe.method} does not train. Run it in one process.")
         folder.check(self.resume)
-        if self.resume:  # before the work
+        if self.resume:  # before the computation
             folder.check_same(recipe, self.corpus["fingerprint"], self.metric)
         method, started = get_method(recipe.method), make_record()["date"]
         set_seed(recipe.seed)
         model = method.encoder(recipe, resolve_base(recipe.base))
-        # Unless it keeps its steps, what a method refuses leaves nothing behind.
+        # If a method raises an error, nothing remains, unless the method keeps its steps.
         if method.keeps_steps:
             self.begin()
         context = build_context(recipe, model, texts_of(self.dataset), folder.fit)
@@ -257,7 +257,7 @@ class _Run:
     def save(
         self, model: SentenceTransformer, result: RunResult, loss: ContrastiveLoss | None = None
     ) -> float:
-        """Write the final model and the results; returns the model's score."""
+        """Write the final model and the results; return the model's score."""
         folder = self.folder
         score = float(self.evaluator(model)[self.evaluator.primary_metric])
         with atomic_folder(folder.model) as temporary:

@@ -1,4 +1,4 @@
-"""The Sentence Transformers trainer, with the state and the diagnostics of our losses."""
+"""The Sentence Transformers trainer, with the state and the diagnostics of this package's losses."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ContrastiveTrainer(SentenceTransformerTrainer):
     def check_finite(self) -> None:
         """Stop before NaN or infinite values are validated or saved."""
         tensors: list[Tensor] = [*self.model.parameters(), *self.loss.components.values()]
-        # One wait for the device, not one for each tensor.
+        # One synchronization with the device, not one for each tensor.
         if not torch.stack([torch.isfinite(tensor).all() for tensor in tensors]).all():
             raise NotFiniteError(
                 f"the loss or a weight is not a finite number at step {self.state.global_step}. This "
