@@ -214,11 +214,12 @@ def test_everything_can_be_done_by_keyboard(visit, texts):
         raise AssertionError("the map cannot be reached with Tab")
     for key in ["+", "ArrowRight", "ArrowDown", "-", "0"]:
         press(key)
-    for key in ["ArrowLeft", "ArrowUp", "ArrowRight", "ArrowDown"] * 12:
-        if page.locator("#tip").is_visible():
-            break
-        for _ in range(6):
-            press(key)
+    page.wait_for_selector("#pending", state="hidden")  # the points no longer move
+    for turn, key in enumerate(["ArrowLeft", "ArrowUp", "ArrowRight", "ArrowDown"] * 6):
+        for _ in range(2 + turn):  # a spiral, which comes by a point wherever they are
+            if not page.locator("#tip").is_visible():
+                press(key)
+    assert page.locator("#tip").is_visible()
     press("Enter")
     page.wait_for_selector("#panel .sentence")
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle !== 'none'"), (

@@ -125,31 +125,36 @@ const events = {
 
 // ---- requests
 
-let asking;
+let asking, timer;
+
+// What the reader does last decides what the panel shows: earlier answers are dropped.
+function supersede() {
+  clearTimeout(timer);
+  asking?.abort();
+  asking = new AbortController();
+  return asking.signal;
+}
+
 const question = () => ({
   query: $("query").value.trim(), by: $("by").value,
   ...($("column").value && $("value").value ? { column: $("column").value, value: $("value").value } : {}),
 });
 
 async function search() {
-  const body = question();
-  asking?.abort();
+  const body = question(), signal = supersede();
   if (!body.query) { state.found = null; show("found"); return; }
-  asking = new AbortController();
   try {
-    const answer = await ask("api/search", body, asking.signal);
+    const answer = await ask("api/search", body, signal);
     answer.models.forEach((model) => texts.remember(model.hits));
     state.found = answer;
     show("found");
     tell(`${many(answer.models[0].hits.length, "sentence")} found`);
-  } catch (error) {
-    if (error.name !== "AbortError") fail(error);
-  }
+  } catch (error) { fail(error); }
 }
 
 async function open(id) {
   try {
-    const answer = await ask("api/sentence", { id });
+    const answer = await ask("api/sentence", { id }, supersede());
     answer.models.forEach((model) => texts.remember(model.hits));
     state.sentence = answer;
     state.selection = null;
@@ -163,7 +168,7 @@ async function select(points) {
   try {
     // Send only a sample of a very large selection.
     const step = Math.max(1, Math.ceil(points.length / 5000)), some = points.filter((_, n) => n % step === 0);
-    const answer = await ask("api/selection", { ids: some });
+    const answer = await ask("api/selection", { ids: some }, supersede());
     const scale = points.length / some.length;
     answer.count = points.length;
     answer.topics.forEach((one) => { one.count = Math.round(one.count * scale); });
@@ -177,12 +182,14 @@ async function select(points) {
 }
 
 function clear() {
+  supersede();
   state.sentence = state.selection = null;
   state.topic = null;
   show(state.tab === "selected" ? "found" : state.tab);
 }
 
 function fail(error) {
+  if (error.name === "AbortError") return;
   panels.message(error.message === "Failed to fetch" ? "The server has stopped." : `Something went wrong: ${error.message}`);
 }
 
@@ -291,7 +298,6 @@ function theme() {
 }
 
 function listen() {
-  let timer;
   $("query").addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(search, 90); });
   $("query").addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown") { document.querySelector("#panel button.row")?.focus(); event.preventDefault(); }
@@ -305,7 +311,7 @@ function listen() {
   });
   $("value").addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(search, 90); });
   $("search").addEventListener("submit", (event) => { event.preventDefault(); search(); });
-  for (const button of $("tabs").children) button.addEventListener("click", () => show(button.id.slice(4)));
+  for (const button of $("tabs").children) button.addEventListener("click", () => { supersede(); show(button.id.slice(4)); });
   $("tabs").addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
