@@ -32,7 +32,7 @@ def test_gradient_caching_gives_the_same_weights(run: RunIt) -> None:
 def test_more_layers_than_there_are_is_refused_before_anything_is_written(
     run: RunIt, tmp_path: Path
 ) -> None:
-    with pytest.raises(UserError, match="more than the 2 layers"):
+    with pytest.raises(UserError, match="exceeds the 2 layers"):
         run(SCORES, train_layers=5, **SMALL)
     assert not (tmp_path / "run").exists()
 
