@@ -102,7 +102,7 @@ class Table:
         """Print to a terminal.
 
         Up to four rows of numbers are transposed, one line per column, to fit 80 characters; larger tables are
-        printed row by row, without spreads.
+        printed once per row, without spreads.
         """
         across = len(self.rows) <= MAX_SIDE_BY_SIDE
         words = any(isinstance(cell, str) for _, row in self.rows for cell in row)

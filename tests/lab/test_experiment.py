@@ -284,7 +284,7 @@ def test_texts_are_found_beside_the_file_and_in_the_data_folder(
     assert {trial.corpus for trial in without} == {"wikipedia"}
     with pytest.raises(UserError, match="--corpus"):
         run_trials(without, OnThisMachine(), 1)
-    assert not list(tmp_path.glob("cells/*"))  # nothing is handed out
+    assert not list(tmp_path.glob("cells/*"))  # nothing has started
     # Records are read without their text: trials have the same names.
     monkeypatch.setenv("CLUSTERNS_DATA", str(shared_data))
     with_text = trials_of(load_experiment(own(tmp_path)), tmp_path, "small")

@@ -13,7 +13,7 @@ from clusterns.vectors.embed import Embedder, Vectors
 def pair_cosines(first: Vectors, second: Vectors) -> NDArray[np.float64]:
     """The cosine of each row of one matrix with the same row of the other: (n,).
 
-    Computed row by row in single precision, as in SentEval: pairs with the same words have cosines
+    Computed one row at a time in single precision, as in SentEval: pairs with the same words have cosines
     that differ in the last bit only, and another order of summation would rank them differently
     (which changes STS12 by 2e-5). A zero vector (no known word) has cosine 0 with everything.
     """

@@ -28,7 +28,7 @@ _CLASS_PATH = re.compile(r"[a-z_]\w*(\.\w+)*\.([A-Z]\w*)")
 
 
 def fingerprint(model: Any) -> str:
-    """Compute a digest of all that determines a model's vectors: weights, modules, tokenizer, prompts."""
+    """Compute a digest of everything that determines a model's vectors: weights, modules, tokenizer, prompts."""
     if not isinstance(model, torch.nn.Module):
         raise UserError("only a PyTorch model has a fingerprint, which caching needs.")
     facts = {
